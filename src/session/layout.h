@@ -36,7 +36,7 @@
 #include "session/session_env.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        18
+#define SESSION_VERSION        19
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -69,6 +69,7 @@
     X(reentrant, "events in signal handlers that interrupted or left cairn")                      \
     X(seccomp, "events of threads and processes begun under a seccomp filter")                    \
     X(namespaces, "linker namespaces (dlmopen), whose events --all-allocators records")           \
+    X(late_namespaces, "times dlmopen ran constructors, whose events --all-allocators records")   \
     X(no_words, "allocations for which a process had no memory of words")                         \
     X(missed_allocations, "allocations after the recorder stopped responding")                    \
     X(missed_frees, "frees after the recorder stopped responding; their blocks appear as leaked") \

@@ -10,11 +10,11 @@
 // After a tail call the hook cannot patch anything. So a plugin is opened by an ordinary call only
 // if that makes no difference: its name is a path, or its caller has no search path of its own.
 //
-// Not recorded: allocations of a plugin's constructors while dlopen runs, plugins that a library
-// with a RUNPATH opens by their bare name, and dlmopen's namespaces. Context: T, inside the
-// program's call of dlopen, which takes the loader's lock. When it has returned, the new modules
-// are examined under that lock (dl_iterate_phdr), so that no other thread unloads them meanwhile.
-// errno is kept. None of our guards is held.
+// Not recorded: allocations of a plugin's constructors while dlopen runs, and plugins that a
+// library with a RUNPATH opens by their bare name. Context: T, inside the program's call of dlopen,
+// which takes the loader's lock. When it has returned, the new modules are examined under that lock
+// (dl_iterate_phdr), so that no other thread unloads them meanwhile. errno is kept. None of our
+// guards is held.
 #pragma once
 
 #include <stdbool.h>

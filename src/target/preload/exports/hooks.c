@@ -11,20 +11,11 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "target/preload/exports/block_events.h"
 #include "target/preload/exports/hooks.h"
 #include "target/preload/exports/recorded_hooks.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record_hot.h"
-
-// Record a block that a hook is about to return, for the hook's caller. A macro, because the
-// caller's registers are found from the hook's own frame.
-#define RECORD_BLOCK(block, size_bytes)                              \
-    do {                                                             \
-        if (LIKELY((block) != NULL)) {                               \
-            const struct unwind_regs caller_ = unwind_caller_regs(); \
-            record_alloc(&caller_, block, size_bytes);               \
-        }                                                            \
-    } while (0)
 
 void *malloc_recorded(size_t size)
 {
@@ -41,70 +32,37 @@ void *calloc_recorded(size_t count, size_t size)
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-    void *block = g_real.memalign(alignment, size);
-    RECORD_BLOCK(block, size);
-    return block;
+    return record_block_of_caller(g_real.memalign(alignment, size), size);
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-    void *block = g_real.aligned_alloc(alignment, size);
-    RECORD_BLOCK(block, size);
-    return block;
+    return record_block_of_caller(g_real.aligned_alloc(alignment, size), size);
 }
 
 EXPORT void *valloc(size_t size)
 {
-    void *block = g_real.valloc(size);
-    RECORD_BLOCK(block, size);
-    return block;
+    return record_block_of_caller(g_real.valloc(size), size);
 }
 
 EXPORT void *pvalloc(size_t size)
 {
-    void *block = g_real.pvalloc(size);
-    RECORD_BLOCK(block, size);
-    return block;
+    return record_block_of_caller(g_real.pvalloc(size), size);
 }
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
 {
     const int result = g_real.posix_memalign(out, alignment, size);
     if (result == 0) {
-        RECORD_BLOCK(*out, size);
+        (void)record_block_of_caller(*out, size);
     }
     return result;
-}
-
-// Do realloc and reallocarray for `caller`. The allocator decides about realloc(block, 0): it frees
-// in any case, and may return a new block.
-ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, size_t size)
-{
-    if (block != NULL && size == 0) {
-        record_free(block);
-    }
-    if (block == NULL || size == 0) {
-        void *fresh = g_real.realloc(block, size);
-        if (fresh != NULL) {
-            record_alloc(caller, fresh, size);
-        }
-        return fresh;
-    }
-    const struct freed_note freed = record_realloc_begins(block);
-    void *moved = g_real.realloc(block, size);
-    if (moved != NULL) {
-        record_realloc(caller, block, moved, size, freed);
-    } else {
-        record_realloc_fails(block, freed);
-    }
-    record_realloc_ends(freed);
-    return moved;
 }
 
 void *realloc_recorded(void *block, size_t size)
 {
     const struct unwind_regs caller = unwind_caller_regs();
-    return reallocate(&caller, block, size);
+    return record_reallocation(&caller, g_real.realloc, block, size);
 }
 
 EXPORT void *reallocarray(void *block, size_t count, size_t size)
@@ -119,7 +77,7 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size)
         return g_real.realloc_before_ours(block, bytes);
     }
     const struct unwind_regs caller = unwind_caller_regs();
-    return reallocate(&caller, block, bytes);
+    return record_reallocation(&caller, g_real.realloc, block, bytes);
 }
 
 void free_recorded(void *block)

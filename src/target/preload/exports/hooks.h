@@ -33,6 +33,9 @@ NEW_OPERATORS(X)
 DELETE_OPERATORS(X)
 #undef X
 
+// Do dlclose with `real`, and forget what was known of code that is unloaded.
+int close_module(int (*real)(void *handle), void *handle) __attribute__((visibility("hidden")));
+
 // Do free, whatever the name of the hook.
 ALWAYS_INLINE void release_block(void *block)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // loader_hooks: the exported dlopen and dlclose, which tell the unwinder when code is loaded and
-// unloaded, and dlmopen, which counts namespaces whose allocators are not recorded.
+// unloaded, and dlmopen, whose namespaces have allocators of their own (namespace_hooks.h).
 // Context: T, any caller.
 #include <dlfcn.h>
 #include <link.h>
@@ -8,6 +8,7 @@
 
 #include "target/preload/exports/deep_bind.h"
 #include "target/preload/exports/hooks.h"
+#include "target/preload/exports/namespace_hooks.h"
 #include "target/preload/process/process.h"
 #include "target/preload/real/definitions.h"
 #include "target/preload/real/real_functions.h"
@@ -23,12 +24,15 @@ EXPORT void *dlopen(const char *file, int mode)
     return g_real.dlopen(file, mode);
 }
 
-// The libraries of a new namespace call its own copy of libc, and so a malloc without hooks. The
-// recorder finds new modules without this.
+// A namespace that is not recorded is counted. The recorder finds new modules without this.
 EXPORT void *dlmopen(long namespace, const char *file, int mode)
 {
+    unwind_modules_stay();
     struct session_header *session = process_session();
-    if (namespace == LM_ID_NEWLM && session != NULL) {
+    if (namespace != LM_ID_BASE && session != NULL) {
+        if (deep_bind_may_call(file, __builtin_return_address(0))) {
+            return namespace_open(namespace, file, mode);
+        }
         session_count(session, LOST_namespaces, 1);
     }
     return g_real.dlmopen(namespace, file, mode); // a tail call, as above
@@ -36,14 +40,19 @@ EXPORT void *dlmopen(long namespace, const char *file, int mode)
 
 // A module without users is unloaded when dlclose returns, and so are modules that only it needed;
 // a module that stays keeps what it needs. A handle is its module's link_map.
-EXPORT int dlclose(void *handle)
+int close_module(int (*real)(void *handle), void *handle)
 {
     const struct link_map *module = handle;
     const uint64_t inside = module != NULL ? (uint64_t)module->l_ld : 0;
-    const int result = g_real.dlclose(handle);
+    const int result = real(handle);
     if (result == 0 && definition_module_at(inside) != module) {
         unwind_flush();
         process_code_unloaded();
     }
     return result;
+}
+
+EXPORT int dlclose(void *handle)
+{
+    return close_module(g_real.dlclose, handle);
 }

@@ -11,6 +11,10 @@
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_state.h"
 
+enum {
+    KEYS_BEFORE = 31,
+};
+
 __thread struct thread_way t_thread_way;
 
 struct freed_table g_freed;
@@ -56,9 +60,19 @@ static void thread_exit(void *value)
     thread_state_close(t);
 }
 
+// glibc keeps the values of a thread's first 32 keys with the thread, and numbers the keys of each
+// linker namespace (dlmopen) from 0: with the first key a library in a namespace would find our
+// value as its own. So ours is the last of these.
 void thread_exit_prepare(void)
 {
-    if (!g_has_exit_key) {
-        g_has_exit_key = pthread_key_create(&g_exit_key, thread_exit) == 0;
+    pthread_key_t before[KEYS_BEFORE];
+    size_t count = 0;
+    while (!g_has_exit_key && count < KEYS_BEFORE &&
+           pthread_key_create(&before[count], NULL) == 0) {
+        count++;
+    }
+    g_has_exit_key = g_has_exit_key || pthread_key_create(&g_exit_key, thread_exit) == 0;
+    while (count > 0) {
+        (void)pthread_key_delete(before[--count]); // it exists
     }
 }
