@@ -17,6 +17,9 @@ install(FILES "${CMAKE_SOURCE_DIR}/cmake/package/cairnConfig.cmake"
     "${CMAKE_BINARY_DIR}/package/cairnConfigVersion.cmake" DESTINATION share/cmake/cairn)
 install(FILES "${CMAKE_BINARY_DIR}/package/cairn.pc" DESTINATION share/pkgconfig)
 
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/rust" DESTINATION share/cairn
+    PATTERN target EXCLUDE PATTERN LICENSE EXCLUDE PATTERN Cargo.lock EXCLUDE PATTERN rustfmt.toml EXCLUDE)
+
 # cairn_install_packed(SOURCE FOLDER NAME): install a file in the form of gzip, with the same bytes each time.
 set(packed_files "")
 function(cairn_install_packed source folder name)

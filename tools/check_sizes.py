@@ -15,7 +15,7 @@ import sys
 
 FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
-FOLDERS = ["src", "include", "tests", "tools", "demo", "bench"]
+FOLDERS = ["src", "include", "tests", "tools", "demo", "bench", "rust"]
 SUFFIXES = {".c", ".h", ".cpp", ".py", ".sh", ".rs"}
 
 # path or path:function -> reason

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ["src", "include", "tests", "tools", "demo", "bench", "cmake"]
+FOLDERS = ["src", "include", "tests", "tools", "demo", "bench", "cmake", "rust"]
 C_SUFFIXES = {".c", ".h", ".cpp", ".hpp"}
 COMMENTED = {".c": "//", ".h": "//", ".cpp": "//", ".hpp": "//", ".rs": "//", ".py": "#",
              ".sh": "#", ".cmake": "#", "Makefile": "#", "run": "#"}

@@ -19,7 +19,7 @@ demo="g++"
 package="dpkg-dev file"
 
 # Compilers and checkers, then independent oracles, then programs to record.
-test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-dev python3-pytest python3-pyte zsh fish
+test="g++ rustc cargo rustfmt rust-clippy llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-dev python3-pytest python3-pyte zsh fish
     dpkg-dev file groff-base
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static
     valgrind heaptrack libgoogle-perftools4 libjemalloc2 libmimalloc2.0 gdb libc6-dbg libdebuginfod1 binutils libunwind-dev

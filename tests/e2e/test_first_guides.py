@@ -214,7 +214,7 @@ static uint64_t count = 7;
 
 @of("program-api")
 def test_the_code_of_the_guide_of_the_interface_compiles_and_runs(guide):
-    first, second = blocks_of(guide.text)
+    first, second = re.findall(r"^```c\n(.*?)^```", guide.text, re.M | re.S)
     bodies = [re.sub(r"^(#.*|\.\.\.)\n", "", code, flags=re.M) for code in (first, second)]
     heads = "".join(re.findall(r"^#.*\n", second, re.M))
     (guide.folder / "used.c").write_text(

@@ -11,7 +11,8 @@ FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE"
          "share/fish/vendor_completions.d/cairn.fish", "share/zsh/site-functions/_cairn",
          "share/zsh/vendor-completions/_cairn", "share/man/man3/cairn.h.3.gz", "share/doc/cairn/copyright",
          "share/doc/cairn/changelog.gz", "include/cairn.h", "include/cairn.hpp", "include/cairn_benchmark.hpp",
-         "share/cmake/cairn/cairnConfig.cmake", "share/cmake/cairn/cairnConfigVersion.cmake", "share/pkgconfig/cairn.pc"]
+         "share/cmake/cairn/cairnConfig.cmake", "share/cmake/cairn/cairnConfigVersion.cmake", "share/pkgconfig/cairn.pc",
+         "share/cairn/rust/cairn/src/lib.rs"]
 VIEWER = ROOT / "web/dist/assets/viewer.js"
 
 

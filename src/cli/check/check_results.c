@@ -114,12 +114,15 @@ explain_growth(const struct diff_report *report, enum cost cost, struct strbuf *
 }
 
 // Return whether a location has a place in a program's source. The frame of a pool has none, nor do
-// the functions of cairn.h that are inlined above it.
+// the functions of cairn.h and of the crate that are inlined above it.
 static bool has_place(const struct profile *profile, uint32_t location)
 {
     static const char header[] = "cairn_pool_";
+    static const char crate[] = "cairn::blocks::";
+    const char *function = profile_location_function(profile, location);
     return profile_location_file(profile, location)[0] != '\0' &&
-           strncmp(profile_location_function(profile, location), header, sizeof(header) - 1) != 0;
+           strncmp(function, header, sizeof(header) - 1) != 0 &&
+           strncmp(function, crate, sizeof(crate) - 1) != 0;
 }
 
 // Find the location of a call site, or of its nearest caller with a file, on the heaviest stack.

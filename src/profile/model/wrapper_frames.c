@@ -212,6 +212,7 @@ static const char *const prefixes[] = {
     "v8::ArrayBuffer::NewBackingStore",
     "node::NodeArrayBufferAllocator::",
     "QArrayData::allocate", // Qt's
+    "cairn::blocks::",      // the crate's, as cairn_report_alloc above
     "__rust_alloc",         // Rust: from the language's hooks ...
     "__rust_realloc",
     "__rdl_",
