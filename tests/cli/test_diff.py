@@ -278,6 +278,59 @@ def test_the_text_is_readable(old, draw):
     assert diff_text("--sort", "leaked", *paths).count("CHANGED: ") == 1
 
 
+def test_each_finding_has_a_verdict(draw):
+    """The leak is gone and the peak is as before: both are said before all other changes."""
+    def run(leaked):
+        leaks = [Block("main", (frame("main"), frame("emit")), 65536, i * 100) for i in range(100)] if leaked else []
+        return Heap(blocks("load", 4, 8 << 20, 50) + leaks, 10000).draw()
+    paths = draw(run(True), "old.cairn"), draw(run(False), "new.cairn")
+    text = diff_text(*paths)
+    said = " ".join(text[:text.index("peak heap")].split())
+    assert "FINDINGS, the largest change first gone -6.25 MiB 6.25 MiB -> 0 B growth Was: emit" in said
+    found = {(f["kind"], f["class"], f["function"], f["old"], f["new"]) for f in diff(*paths)["finding_changes"]}
+    assert ("growth", "gone", "emit", 100 * 65536, 0) in found and ("peak", "same", "load", 32 << 20, 32 << 20) in found
+    back = diff(*reversed(paths))["finding_changes"][0]
+    assert (back["kind"], back["class"], back["change"], back["sentence"][:4]) == ("growth", "new", 100 * 65536, "emit")
+
+
+MARKED = "!mark 500 warm\n!mark 1000 step\n!mark 1500 step\n"
+
+
+@pytest.mark.parametrize("first, second, ends", [
+    ("warm", "step#2", ((0, 500), (0, 1500))), ("0.5", "1s", ((0, 500), (0, 1000))),
+    ("warm..step#1", "step#1..step#2", ((500, 1000), (1000, 1500))), ("..warm", "1s..", ((0, 500), (1000, 2000))),
+])
+def test_two_moments_of_one_recording(draw, first, second, ends):
+    """What is live then and what was made in the range, as a model says it."""
+    heap = Heap(blocks("load", 20, 1000) + [Block("main", (frame("main"), frame("emit")), 100, 20 + i * 100)
+                                            for i in range(19)], 2000)
+    path = draw(heap.draw() + MARKED, "run.cairn")
+    report = diff(path, "--between", first, second)
+    for side, (low, high) in zip(("old", "new"), ends):
+        alive = [b for b in heap.blocks if low <= b.born_ms < high]
+        assert report[side]["totals"]["leaked_bytes"] == sum(b.size for b in alive), side
+    assert report["finding_changes"] == []
+    moments = ".." not in first
+    assert list(report["changes"]) == (["leaked_bytes"] if moments else
+                                       ["peak_bytes", "allocations", "temporary", "leaked_bytes"])
+    text = diff_text(path, "--between", first, second)
+    assert "CHANGED: live bytes\n" in text and "\n  live  " in text and "\n  Old:\n" in text
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--between", "warm", "cold"], "'cold' is neither a mark of the recording nor a time"),
+    (["--between", "step", "warm"], "the recording has 2 marks 'step'; write step#1 for the first of them"),
+    (["--between", "step#3", "warm"], "the recording has 2 marks 'step'"),
+    (["--between", "1s..warm", "warm"], "'1s..warm' ends before it starts"),
+    (["--between", "warm"], "FILE --between FROM TO"),
+    (["--between", "warm", "step#1", "--time", "0..1s"], "--between and --time cannot be combined"),
+])
+def test_mistakes_between(draw, arguments, words):
+    path = draw(Heap(blocks("load", 20, 1000), 2000).draw() + MARKED, "run.cairn")
+    run = cairn("diff", path, *arguments)
+    assert (run.returncode, run.stdout) == (2, b"") and words in run.stderr.decode(), run.stderr
+
+
 @pytest.mark.parametrize("arguments, words", [
     (["a"], ["OLD and NEW"]), (["a", "b", "c"], ["OLD and NEW"]),
     (["--per", "0", "a", "b"], ["--per", "900:1000"]), (["--per", "1:", "a", "b"], ["--per"]),
@@ -295,11 +348,11 @@ def test_mistakes(arguments, words):
 
 def test_json_is_as_documented(draw):
     paths = two_runs(draw, blocks("load", 10, 100), blocks("load", 11, 100))
-    report = diff(*paths)
+    report = diff(*two_runs(draw, blocks("load", 10, 1 << 20), blocks("load", 11, 1 << 20)))
     page = (ROOT / "docs" / "format" / "json.md").read_text()
     entry = report["changes"]["peak_bytes"][0]
     for group in (report, report["old"], report["totals"]["peak_bytes"], report["findings"][0],
-                  entry, entry["stacks"][0], entry["stacks"][0]["frames"][0]):
+                  report["finding_changes"][0], entry, entry["stacks"][0], entry["stacks"][0]["frames"][0]):
         for field in group:
             assert f"`{field}`" in page, field
     assert report["version"] == 2

@@ -82,6 +82,10 @@ DRAWING = """!program /opt/app
 process app
 thread app
 /opt/app!main(a.c:1);/opt/app!parse(a.c:2);/opt/app!cache::add(a.c:3) 4 400 2 200 1 100 2 200 200
+@0 4 400 2 200 1
+cohort 0 - 2 200
+!mark 10 warm
+!mark 50 done
 """
 
 

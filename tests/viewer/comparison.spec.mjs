@@ -2,7 +2,7 @@
 // Two recordings, old and new: every table and the flame graph show both and the change.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { comparedNumbers, exactNumber, humanBytes, humanCount, readSvg, recordWorkload, report, serve, withStage } from './support.mjs';
+import { compared, comparedNumbers, exactNumber, humanBytes, humanCount, readSvg, recordWorkload, report, serve, withStage } from './support.mjs';
 
 let file, changed, viewer, page;
 const stage = withStage(async () => {
@@ -58,6 +58,33 @@ describe('comparison', () => {
     assert.match(await diff.text('rss-bar-old'), /^Before: /);
     await diff.follow('#/peak?diff=1');
     assert.match(await diff.text('peak-before'), /^Before, the heap rose /);
+  });
+
+  it('opens with what became of each finding, as `cairn diff` says it', async () => {
+    await diff.open('#/summary?diff=1');
+    const wanted = compared(file, changed).finding_changes;
+    assert.ok(wanted.some((one) => one.class === 'grown') && wanted.length >= 2, JSON.stringify(wanted));
+    const said = (text) => text.replace(/\s+/g, ' ');
+    const cards = await diff.page.locator('.card').evaluateAll((all) => all.map((card) => ({
+      id: card.dataset.testid, verdict: card.querySelector('.card-verdict').textContent,
+      figure: card.querySelector('.card-figure').textContent, sentence: card.querySelector('.card-sentence').textContent,
+    })));
+    const text = (bytes) => (bytes === null ? 'none' : humanBytes(bytes));
+    const change = (one) => (one.change === null ? text(one.new ?? one.old) : `${one.change < 0 ? '-' : one.change > 0 ? '+' : ''}${humanBytes(Math.abs(one.change))}`);
+    assert.deepEqual(cards.map((card) => ({ ...card, sentence: said(card.sentence) })), wanted.map((one) => ({
+      id: `finding-${one.kind}`, verdict: one.class,
+      figure: `${change(one)}${text(one.old)} before, ${text(one.new)} now`,
+      sentence: said(`${one.class === 'gone' ? 'Was: ' : ''}${one.sentence}`),
+    })));
+  });
+
+  it('begins tables with the largest change', async () => {
+    await diff.open('#/bottom-up?diff=1&cost=allocated_bytes');
+    assert.equal((await diff.rows('Bottom-up tree'))[0].name, 'leak_receipt()');
+    await diff.page.getByRole('button', { name: 'By change' }).click();
+    await diff.idle();
+    assert.equal(diff.parameters().get('sort_by'), 'larger');
+    assert.notEqual((await diff.rows('Bottom-up tree'))[0].name, 'leak_receipt()');
   });
 
   it('shows the change in the summary, and can be turned off', async () => {

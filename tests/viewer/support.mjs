@@ -210,6 +210,16 @@ export function report(file, args = []) {
   }
 }
 
+/** What `cairn diff` says of two files, with status 1 if something grew. */
+export function compared(old, now) {
+  try {
+    return JSON.parse(run(CAIRN, ['diff', '--json', old, now]).toString('utf8'));
+  } catch (error) {
+    assert.equal(error.status, 1, error.message);
+    return JSON.parse(error.stdout.toString('utf8'));
+  }
+}
+
 /** The recording as a page in one file; gives its path. */
 export function exportHtml(file, page, args = []) {
   run(CAIRN, ['export', '--html', '-o', page, ...args, file]);

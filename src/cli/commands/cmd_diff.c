@@ -12,6 +12,7 @@ struct diff_fields {
     enum cost sort;
     uint64_t threshold;
     const char *per;
+    const char *between;
     struct filter_words filter;
     struct name_words names;
 };
@@ -36,6 +37,9 @@ static const struct option_spec specs[] = {
     OPTION(0, "per", TEXT, "second|N|OLD:NEW", FIELD(per),
            "divide amounts (not peaks) by the run time, or by the number of requests served: N by "
            "both, or OLD and NEW"),
+    OPTION(0, "between", TEXT, "FROM", FIELD(between),
+           "compare two parts of FILE: the heap at the marks or times FROM and TO, or two ranges "
+           "A..B"),
     OUTPUT_OPTION_JSON(diff_fields),
     OUTPUT_OPTION_CSV(diff_fields, "the changes"),
     OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
@@ -44,8 +48,8 @@ static const struct option_spec specs[] = {
 };
 // clang-format on
 
-static MUST_USE enum err diff_files(const char *old,
-                                    const char *new,
+// `operands` are OLD and NEW, or FILE and TO.
+static MUST_USE enum err diff_files(char **operands,
                                     const struct diff_fields *fields,
                                     const struct per *per,
                                     bool *has_grown,
@@ -54,8 +58,16 @@ static MUST_USE enum err diff_files(const char *old,
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(comparison_release) struct comparison comparison = {0};
     TRY(name_places_init(&names, &fields->names, info));
-    TRY(comparison_open(&comparison, new, old, &names.sources, &fields->filter, per, info));
     struct diff_options options = diff_options_of(&fields->output, fields->sort);
+    if (fields->between != NULL) {
+        options.between =
+            (struct between){.parts = {[SIDE_OLD] = fields->between, [SIDE_NEW] = operands[1]}};
+        TRY(comparison_open_between(&comparison, operands[0], &options.between, &names.sources,
+                                    &fields->filter, per, info));
+    } else {
+        TRY(comparison_open(&comparison, operands[1], operands[0], &names.sources, &fields->filter,
+                            per, info));
+    }
     options.threshold = fields->threshold;
     options.per = *per;
     CLEANUP(diff_report_release) struct diff_report report = {0};
@@ -70,7 +82,14 @@ static int run(void *context, int count, char **operands)
     struct err_info info = {0};
     struct per per = {0};
     if (count != 2) {
-        return command_refuse(&command_diff, "two recordings are required: OLD and NEW");
+        return command_refuse(&command_diff,
+                              fields->between != NULL
+                                  ? "--between needs one recording and a second mark or time: "
+                                    "FILE --between FROM TO"
+                                  : "two recordings are required: OLD and NEW");
+    }
+    if (fields->between != NULL && fields->filter.time.is_set) {
+        return command_refuse(&command_diff, "--between and --time cannot be combined");
     }
     if (fields->per != NULL && !per_parse(fields->per, &per)) {
         return command_refuse(&command_diff,
@@ -82,24 +101,25 @@ static int run(void *context, int count, char **operands)
         return command_usage_error(&command_diff, &info);
     }
     bool has_grown = false;
-    const enum err problem = diff_files(operands[0], operands[1], fields, &per, &has_grown, &info);
+    const enum err problem = diff_files(operands, fields, &per, &has_grown, &info);
     return command_end(problem, &info, has_grown ? STATUS_FOUND : STATUS_OK);
 }
 
 const struct command command_diff = {
     .name = "diff",
     .summary = "compare two recordings",
-    .synopsis = "[options] OLD NEW",
-    .description =
-        "Compare two recordings of a program or of two builds of it. Call stacks are\n"
-        "matched by function, so addresses, line numbers and inlining may differ. For\n"
-        "each cost, the functions that changed most are listed as new, gone, grown or\n"
-        "shrunk. A function with another name and the same figures below the same\n"
-        "callers is listed as renamed. The last line is the verdict. The exit status is\n"
-        "0 if no total grew beyond the threshold, 1 if one did, 2 if a recording cannot\n"
-        "be read.\n",
+    .synopsis = "[options] OLD NEW\n       cairn diff [options] FILE --between FROM TO",
+    .description = "Compare two recordings of a program or of two builds of it, or two parts of\n"
+                   "one. Call stacks are matched by function, so addresses, line numbers and\n"
+                   "inlining may differ. The findings of both come first, each with its verdict:\n"
+                   "new, gone, grown, shrunk or same. For each cost, the functions that changed\n"
+                   "most are listed in the same way. A function with another name and the same\n"
+                   "figures below the same callers is listed as renamed. The last line is the\n"
+                   "verdict on the totals. The exit status is 0 if no total grew beyond the\n"
+                   "threshold, 1 if one did, 2 if a recording cannot be read.\n",
     .examples = "cairn diff old.cairn new.cairn\n"
-                "cairn diff --per 10000 --threshold 2% old.cairn new.cairn\n",
+                "cairn diff --per 10000 --threshold 2% old.cairn new.cairn\n"
+                "cairn diff new.cairn --between warm done\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(diff_fields, filter), NAME_OPTIONS(diff_fields, names)},

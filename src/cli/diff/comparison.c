@@ -65,13 +65,18 @@ static MUST_USE enum err check_run_lengths(struct profile *const *profiles, stru
 
 static MUST_USE enum err compare(struct comparison *comparison,
                                  const struct filter_words *words,
+                                 const struct between *between,
                                  const struct per *per,
                                  struct err_info *info)
 {
     struct profile **profiles = comparison->profiles;
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         struct applied_filter *applied = &comparison->filters[side];
-        TRY(filter_words_apply(words, &profiles[side]->recording, applied, info));
+        struct filter_words own = *words;
+        TRY(between->parts[side] != NULL
+                ? between_apply(between->parts[side], profiles[side], &own, info)
+                : ERR_OK);
+        TRY(filter_words_apply(&own, &profiles[side]->recording, applied, info));
         TRY(profile_select(profiles[side], &applied->filter, &comparison->selections[side], info));
     }
     filter_warn(&comparison->selections[SIDE_NEW], &comparison->selections[SIDE_OLD],
@@ -97,10 +102,11 @@ enum err comparison_init(struct comparison *comparison,
                          const struct per *per,
                          struct err_info *info)
 {
+    static const struct between whole = {0};
     *comparison = (struct comparison){.borrows_new = true};
     comparison->profiles[SIDE_NEW] = new;
     TRY(warnings_open_profile(old_path, sources, &comparison->profiles[SIDE_OLD], info));
-    return compare(comparison, words, per, info);
+    return compare(comparison, words, &whole, per, info);
 }
 
 enum err comparison_open(struct comparison *comparison,
@@ -118,6 +124,20 @@ enum err comparison_open(struct comparison *comparison,
     return problem;
 }
 
+enum err comparison_open_between(struct comparison *comparison,
+                                 const char *path,
+                                 const struct between *between,
+                                 const struct name_sources *sources,
+                                 const struct filter_words *words,
+                                 const struct per *per,
+                                 struct err_info *info)
+{
+    *comparison = (struct comparison){.has_one_profile = true};
+    TRY(warnings_open_profile(path, sources, &comparison->profiles[SIDE_NEW], info));
+    comparison->profiles[SIDE_OLD] = comparison->profiles[SIDE_NEW];
+    return compare(comparison, words, between, per, info);
+}
+
 // The comparison owns the code union and the selections. It releases the profiles last, because the
 // others borrow from them.
 void comparison_release(struct comparison *comparison)
@@ -127,7 +147,9 @@ void comparison_release(struct comparison *comparison)
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         selection_release(&comparison->selections[side]);
         applied_filter_release(&comparison->filters[side]);
-        if (side == SIDE_OLD || !comparison->borrows_new) {
+        const bool is_owned =
+            side == SIDE_NEW ? !comparison->borrows_new : !comparison->has_one_profile;
+        if (is_owned) {
             profile_close(comparison->profiles[side]);
         }
     }

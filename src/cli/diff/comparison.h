@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// comparison: opens two recordings, applies the same filter to both and compares them.
+// comparison: opens two recordings, applies the same filter to both and compares them; or two
+// parts of one recording.
 //
 //   OLD, NEW --profile_open--> profiles --filter words--> selections --diff_build--> struct diff
 //
@@ -10,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "cli/diff/between.h"
 #include "cli/options/filter_options.h"
 #include "profile/compare/diff.h"
 
@@ -34,6 +36,7 @@ struct comparison {
     struct selection selections[SIDE_COUNT];   // owned
     struct diff diff;                          // owned
     bool borrows_new;
+    bool has_one_profile; // both sides are parts of one recording
 };
 
 // Compare `new`, which is open and must outlive the comparison, with the recording at `old_path`.
@@ -55,5 +58,14 @@ enum err comparison_open(struct comparison *comparison,
                          const struct filter_words *words,
                          const struct per *per,
                          struct err_info *info) MUST_USE;
+
+// Compare two parts of the recording at `path`.
+enum err comparison_open_between(struct comparison *comparison,
+                                 const char *path,
+                                 const struct between *between,
+                                 const struct name_sources *sources,
+                                 const struct filter_words *words,
+                                 const struct per *per,
+                                 struct err_info *info) MUST_USE;
 
 void comparison_release(struct comparison *comparison);

@@ -50,6 +50,7 @@ write_changes(const struct diff_report *report, struct json_writer *w, struct vi
     const struct diff_view_options options = {
         .diff = &report->comparison->diff,
         .findings = &report->findings,
+        .finding_changes = &report->changes,
         .costs = report->costs,
         .cost_count = report->cost_count,
         .threshold = (double)report->options->threshold / HUNDREDTHS_OF_ALL,

@@ -36,27 +36,46 @@ enum err diff_report_print(const struct diff_report *report, const struct output
     return problem == ERR_NO_MEMORY ? problem : ERR_OK;
 }
 
+// Of two moments only what is live then is compared: all other costs add up in between.
+static void choose_costs(struct diff_report *report)
+{
+    static const enum cost live = COST_LEAKED_BYTES;
+    const struct diff_options *options = report->options;
+    if (options->sort != COST_COUNT) {
+        report->costs = &options->sort;
+        report->cost_count = 1;
+    } else if (between_is_of_moments(&options->between)) {
+        report->costs = &live;
+        report->cost_count = 1;
+    } else {
+        report->costs = diff_judged_costs;
+        report->cost_count = DIFF_JUDGED_COSTS;
+    }
+}
+
 enum err diff_report_build(const struct comparison *comparison,
                            const struct diff_options *options,
                            struct diff_report *out,
                            struct err_info *info)
 {
+    CLEANUP(diff_report_release)
     struct diff_report report = {.comparison = comparison, .options = options};
     if (options->sort != COST_COUNT && !diff_knows(&comparison->diff, options->sort)) {
         return err_set(info, ERR_UNSUPPORTED, "--sort %s: one of the recordings has no %s",
                        cost_get_info(options->sort)->option, cost_get_info(options->sort)->phrase);
     }
-    bool is_usual = options->sort == COST_COUNT;
-    report.costs = is_usual ? diff_judged_costs : &options->sort;
-    report.cost_count = is_usual ? DIFF_JUDGED_COSTS : 1;
+    choose_costs(&report);
     double threshold = (double)options->threshold / DIFF_THRESHOLD_UNIT;
+    TRY(finding_changes_build(&comparison->diff, &comparison->selections[SIDE_NEW],
+                              &comparison->selections[SIDE_OLD], threshold, &report.changes));
     TRY(diff_judge(&comparison->diff, report.costs, report.cost_count, threshold,
                    &report.findings));
-    *out = report;
+    *out = TAKE(report);
     return ERR_OK;
 }
 
 void diff_report_release(struct diff_report *report)
 {
     diff_finding_vec_release(&report->findings);
+    finding_changes_release(&report->changes);
 }

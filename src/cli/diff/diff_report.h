@@ -13,6 +13,7 @@
 #include "cli/options/output_words.h"
 #include "host/text/json_writer.h"
 #include "profile/compare/diff_verdict.h"
+#include "profile/findings/finding_changes.h"
 
 struct diff_options {
     enum cost sort;       // COST_COUNT: the default costs
@@ -20,6 +21,7 @@ struct diff_options {
     uint32_t stack_limit; // stacks per function, 0: all
     uint32_t depth_limit; // printed frames per stack, text only; 0: all
     uint64_t threshold;   // in hundredths of a percent
+    struct between between;
     struct per per;
     bool use_full_names;
     bool use_color;
@@ -32,6 +34,7 @@ struct diff_report {
     const enum cost *costs;              // the judged costs, in order
     size_t cost_count;
     struct diff_finding_vec findings; // owned
+    struct finding_changes changes;   // owned
 };
 
 enum err diff_report_build(const struct comparison *comparison,
@@ -53,6 +56,9 @@ enum err diff_report_write_text(const struct diff_report *report, FILE *out) MUS
 enum err diff_report_write_json(const struct diff_report *report, enum json_style style, FILE *out)
     MUST_USE;
 enum err diff_report_write_csv(const struct diff_report *report, FILE *out) MUST_USE;
+
+// Print what became of each finding, under a title.
+enum err diff_print_findings(const struct diff_report *report, FILE *out) MUST_USE;
 
 // Print the functions whose `cost` changed most, under a title.
 enum err diff_print_section(const struct diff_report *report, FILE *out, enum cost cost) MUST_USE;

@@ -96,9 +96,11 @@ static void print_flights(const struct diff_report *report, FILE *out)
     }
 }
 
+// Whether what is not freed is leaked. In a part of a run it is only live.
 static bool have_ended_on(const struct diff_report *report, enum side side)
 {
-    return profile_has_ended(report->comparison->profiles[side]);
+    return !report->comparison->has_one_profile &&
+           profile_has_ended(report->comparison->profiles[side]);
 }
 
 // Whether the unfreed memory of both recordings is leaked. Otherwise that of one is live.
@@ -165,10 +167,18 @@ static void print_renames(const struct diff_report *report, FILE *out)
 static void print_filter(const struct diff_report *report, FILE *out)
 {
     const struct comparison *comparison = report->comparison;
-    if (!comparison->selections[SIDE_NEW].is_everything) {
-        (void)fprintf(out, "\n  Only data that matches the filter is compared:\n");
-        filter_print(&comparison->selections[SIDE_NEW], &comparison->filters[SIDE_NEW].filter,
-                     width_of(report), out);
+    for (size_t i = SIDE_COUNT; i > 0; i--) {
+        const enum side side = (enum side)(i - 1); // the old one first
+        const bool is_shown = side == SIDE_NEW || comparison->has_one_profile;
+        if (is_shown && !comparison->selections[side].is_everything) {
+            (void)fprintf(out, "\n  %s:\n",
+                          !comparison->has_one_profile
+                              ? "Only data that matches the filter is compared"
+                          : side == SIDE_NEW ? "New"
+                                             : "Old");
+            filter_print(&comparison->selections[side], &comparison->filters[side].filter,
+                         width_of(report), out);
+        }
     }
 }
 
@@ -239,8 +249,9 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
     TRY(diff_ranked(diff, cost, &ids));
     const struct profile *live =
         report->comparison->profiles[have_ended_on(report, SIDE_NEW) ? SIDE_OLD : SIDE_NEW];
+    const bool is_live = cost == COST_LEAKED_BYTES && report->comparison->has_one_profile;
     (void)fprintf(out, "\n%sCHANGED: %s%s\n", begin(report, PAINT_TITLE),
-                  profile_cost_info(live, cost).phrase, end(report));
+                  is_live ? "live bytes" : profile_cost_info(live, cost).phrase, end(report));
     if (ids.len == 0) {
         (void)fprintf(out, "     %s\n",
                       diff_knows(diff, cost) ? "nothing" : "not in both recordings");
@@ -280,6 +291,7 @@ enum err diff_report_write_text(const struct diff_report *report, FILE *out)
 {
     print_recording(report, out, SIDE_OLD);
     print_recording(report, out, SIDE_NEW);
+    TRY(diff_print_findings(report, out));
     print_totals(report, out);
     print_filter(report, out);
     print_renames(report, out);

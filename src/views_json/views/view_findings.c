@@ -157,5 +157,6 @@ enum err view_findings(struct view *view, const struct summary *summary)
         TRY(finding_row_vec_push(&rows, row));
     }
     view_table(view, &TABLE("items", finding_columns, rows.items, rows.len));
+    TRY(view_findings_compared(view, "changes"));
     return write_rise(view, &findings);
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "profile/calls/call_sites.h"
 #include "profile/compare/diff_verdict.h"
+#include "profile/findings/finding_changes.h"
 #include "profile/growth/growth.h"
 #include "profile/tables/cost_groups.h"
 #include "profile/tables/histogram.h"
@@ -175,6 +176,7 @@ enum err view_blocks(struct view *view, const struct blocks_options *options) MU
 struct diff_view_options {
     const struct diff *diff;
     const struct diff_finding_vec *findings;
+    const struct finding_changes *finding_changes;
     const enum cost *costs; // the judged costs
     size_t cost_count;
     double threshold; // a ratio
@@ -185,6 +187,13 @@ struct diff_view_options {
 // What deserves attention, as ranked sentences with figures: the table `items`; and the object
 // `peak_rise`: what call sites gained before the peak. The figures are of the selection.
 enum err view_findings(struct view *view, const struct summary *summary) MUST_USE;
+
+// What became of each finding, as the table `key`. The second builds the changes, and writes null
+// without an old selection.
+enum err view_finding_changes(struct view *view,
+                              const char *key,
+                              const struct finding_changes *changes) MUST_USE;
+enum err view_findings_compared(struct view *view, const char *key) MUST_USE;
 
 // The changes from the old recording to the new one, and the findings among them.
 enum err view_diff(struct view *view, const struct diff_view_options *options) MUST_USE;

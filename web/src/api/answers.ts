@@ -6,6 +6,7 @@ const costs = record(figures);
 const totals = record(figure);
 const texts = list(str);
 const nullableTexts = list(orNull(str));
+const nullableNums = list(orNull(num));
 const flags = list(flag);
 
 export const code = object({
@@ -104,6 +105,13 @@ const findings = object({
     lower_limit: orNull(flags),
     look: texts,
   }),
+  /** What became of each finding since the old recording; null without one. */
+  changes: orNull(
+    object({
+      count: num, kind: texts, class: texts, location: refs, sentence: texts, confidence: texts, look: texts,
+      old: nullableNums, new: nullableNums, change: nullableNums, change_error: nullableNums,
+    }),
+  ),
   /** Null without time slices, and for a part of the recording. */
   peak_rise: orNull(
     object({
@@ -480,12 +488,11 @@ export type Functions = Decoded<typeof functions>;
 export type FunctionDetail = Decoded<typeof functionDetail>;
 export type Series = Decoded<typeof series>;
 export type Histogram = Decoded<typeof histogram>;
-/** An answer of a store; the columns differ by question. */
+/** Of a store; the columns differ by question. */
 export const storeTable = object({ columns: texts, rows: list(record(textOrNumber)), more: num });
 
 /** The viewer of a recording that was opened from a store. */
 export const storedAddress = object({ address: str });
-
 export type StoreTable = Decoded<typeof storeTable>;
 export type Leaks = Decoded<typeof leaks>;
 export type Rss = Decoded<typeof rss>;

@@ -76,8 +76,8 @@ const VIEW_DEFAULTS = {
   path: '',
   line: '',
   diff: '',
-  /** In a comparison: 'change' sorts by the change, '' by the larger side. */
-  sort_by: '',
+  /** In a comparison: 'change' sorts by the change, 'larger' by the larger side. */
+  sort_by: 'change',
 } as const;
 
 const DEFAULTS = { ...FILTER_DEFAULTS, ...VIEW_DEFAULTS };

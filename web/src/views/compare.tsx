@@ -57,7 +57,7 @@ export function Compare(): JSX.Element {
               isOn={address.sort_by === 'change'}
               label="By change"
               title="Sort by the size of the change, not by the larger of old and new"
-              onChange={(on) => go({ sort_by: on ? 'change' : '' })}
+              onChange={(on) => go({ sort_by: on ? 'change' : 'larger' })}
             />
           ) : null}
           <button type="button" aria-label="Forget the recording compared with" title="Forget it" onClick={() => void put(null)}>

@@ -1,9 +1,9 @@
 // The findings as cards: what deserves attention, the responsible call site, how sure it is, and
-// the view that shows it. The sentences are the server's.
-import type { JSX } from 'preact';
+// the view that shows it. In a comparison, what became of each. The sentences are the server's.
+import type { ComponentChildren, JSX } from 'preact';
 import type { Summary } from '../api/answers';
 import { at, range } from '../base/columns';
-import { formatBytes, formatCountOf, formatPercent } from '../base/format';
+import { formatBytes, formatChange, formatCountOf, formatPercent } from '../base/format';
 import { locationName, type CodeName } from '../model/code';
 import { errorBeside, type CostKey } from '../model/cost';
 import type { Address } from '../state/address';
@@ -64,36 +64,34 @@ const SURE: Readonly<Record<string, string>> = {
 /** Cards in sight; the others unfold. */
 const MOST = 4;
 
-function Card(props: { readonly summary: Summary; readonly row: number }): JSX.Element {
-  const { findings, code } = props.summary;
-  const { items } = findings;
-  const { row } = props;
-  const id = items.kind[row] ?? '';
-  const kind = { ...(KINDS[id] ?? { title: id, whole: 'of all', links: [] }), ...(useHasEnded() ? {} : LIVE_KINDS[id]) };
-  const name = locationName(code, items.location[row]);
-  const bytes = at(items.bytes, row);
-  const whole = at(items.whole_bytes, row);
-  const churn = id === 'churn' ? CHURN[items.look[row] ?? ''] : undefined;
-  const links = (churn === undefined ? kind.links : [churn]).filter((link) => link.to(name).view !== 'peak' || findings.peak_rise !== null);
+/** What a card shows, beside the figures. */
+interface Finding {
+  readonly id: string;
+  readonly look: string;
+  readonly confidence: string;
+  readonly sentence: string;
+  readonly name: CodeName;
+}
+
+/** A card; `children`: its figures. */
+function Card(props: { readonly finding: Finding; readonly kind: Kind; readonly verdict: string; readonly hasRise: boolean; readonly children: ComponentChildren }): JSX.Element {
+  const { finding, kind, verdict } = props;
+  const { id, name } = finding;
+  const churn = id === 'churn' ? CHURN[finding.look] : undefined;
+  const links = (churn === undefined ? kind.links : [churn]).filter((link) => link.to(name).view !== 'peak' || props.hasRise);
   return (
-    <li class={`card card-${id}`} data-testid={`finding-${id}`}>
+    <li class={`card card-${id}${verdict === '' ? '' : ` card-${verdict}`}`} data-testid={`finding-${id}`}>
       <h2 class="card-title">
-        {kind.title}
-        <span class="card-sure">{SURE[items.confidence[row] ?? ''] ?? items.confidence[row]}</span>
-      </h2>
-      <p class="card-figure">
         <span>
-          {items.lower_limit?.[row] === 1 ? `at least ${formatBytes(bytes)}` : formatBytes(bytes)}
-          {errorBeside(bytes, items.bytes_error?.[row])}
+          {verdict === '' ? null : <span class="card-verdict">{verdict}</span>}
+          {kind.title}
         </span>
-        {whole === 0 ? null : <span class="card-share">{`${formatPercent(bytes, whole)} ${kind.whole}`}</span>}
-      </p>
-      <span class="card-track" aria-hidden="true">
-        <span class="card-bar" style={{ width: `${(Math.min(bytes / Math.max(whole, 1), 1) * 100).toFixed(2)}%` }} />
-      </span>
+        <span class="card-sure">{SURE[finding.confidence] ?? finding.confidence}</span>
+      </h2>
+      {props.children}
       {name.id === null ? null : <CodeLink name={name} {...(kind.cost === undefined ? {} : { cost: kind.cost })} />}
       <p class="card-sentence">
-        <Sentence text={items.sentence[row] ?? ''} />
+        <Sentence text={finding.sentence} />
       </p>
       <p class="card-links">
         {links.map((link) => (
@@ -106,12 +104,83 @@ function Card(props: { readonly summary: Summary; readonly row: number }): JSX.E
   );
 }
 
+function useKind(id: string): Kind {
+  return { ...(KINDS[id] ?? { title: id, whole: 'of all', links: [] }), ...(useHasEnded() ? {} : LIVE_KINDS[id]) };
+}
+
+function PlainCard(props: { readonly summary: Summary; readonly row: number }): JSX.Element {
+  const { findings, code } = props.summary;
+  const { items } = findings;
+  const { row } = props;
+  const id = items.kind[row] ?? '';
+  const kind = useKind(id);
+  const bytes = at(items.bytes, row);
+  const whole = at(items.whole_bytes, row);
+  const finding = { id, look: items.look[row] ?? '', confidence: items.confidence[row] ?? '', sentence: items.sentence[row] ?? '', name: locationName(code, items.location[row]) };
+  return (
+    <Card finding={finding} kind={kind} verdict="" hasRise={findings.peak_rise !== null}>
+      <p class="card-figure">
+        <span>
+          {items.lower_limit?.[row] === 1 ? `at least ${formatBytes(bytes)}` : formatBytes(bytes)}
+          {errorBeside(bytes, items.bytes_error?.[row])}
+        </span>
+        {whole === 0 ? null : <span class="card-share">{`${formatPercent(bytes, whole)} ${kind.whole}`}</span>}
+      </p>
+      <span class="card-track" aria-hidden="true">
+        <span class="card-bar" style={{ width: `${(Math.min(bytes / Math.max(whole, 1), 1) * 100).toFixed(2)}%` }} />
+      </span>
+    </Card>
+  );
+}
+
+type Changes = NonNullable<Summary['findings']['changes']>;
+
+/** "+2.38 MiB ±120 KiB", or the figure of the only side that has one. */
+function changeFigure(changes: Changes, row: number): string {
+  const change = changes.change[row] ?? null;
+  if (change === null) {
+    const only = changes.new[row] ?? changes.old[row] ?? 0;
+    return only === 0 ? '' : formatBytes(only);
+  }
+  const error = changes.change_error[row] ?? 0;
+  return `${formatChange(change, formatBytes)}${error > 0 ? ` ±${formatBytes(Math.round(error))}` : ''}`;
+}
+
+/** A finding of a comparison: what became of it. */
+function ChangedCard(props: { readonly summary: Summary; readonly changes: Changes; readonly row: number }): JSX.Element {
+  const { summary, changes, row } = props;
+  const id = changes.kind[row] ?? '';
+  const verdict = changes.class[row] ?? '';
+  const before = changes.old[row] ?? null;
+  const now = changes.new[row] ?? null;
+  const most = Math.max(before ?? 0, now ?? 0, 1);
+  const share = (bytes: number | null): string => `${(((bytes ?? 0) / most) * 100).toFixed(2)}%`;
+  const text = (bytes: number | null): string => (bytes === null ? 'none' : formatBytes(bytes));
+  const sentence = `${verdict === 'gone' ? 'Was: ' : ''}${changes.sentence[row] ?? ''}`;
+  const finding = { id, look: changes.look[row] ?? '', confidence: changes.confidence[row] ?? '', sentence, name: locationName(summary.code, changes.location[row]) };
+  return (
+    <Card finding={finding} kind={useKind(id)} verdict={verdict} hasRise={summary.findings.peak_rise !== null}>
+      <p class="card-figure">
+        <span>{changeFigure(changes, row)}</span>
+        {before === null && now === null ? null : <span class="card-share">{`${text(before)} before, ${text(now)} now`}</span>}
+      </p>
+      <span class="card-track card-track-old" aria-hidden="true">
+        <span class="card-bar" style={{ width: share(before) }} />
+      </span>
+      <span class="card-track" aria-hidden="true">
+        <span class="card-bar" style={{ width: share(now) }} />
+      </span>
+    </Card>
+  );
+}
+
 export function FindingCards(props: { readonly summary: Summary }): JSX.Element {
   const { summary } = props;
-  const { items } = summary.findings;
+  const { items, changes } = summary.findings;
   const address = useAddress();
   const hasRange = address.from_ms !== '' || address.to_ms !== '';
-  if (items.count === 0) {
+  const count = changes === null ? items.count : changes.count;
+  if (count === 0) {
     return (
       <p class="soft" data-testid="no-findings">
         {hasRange
@@ -120,21 +189,17 @@ export function FindingCards(props: { readonly summary: Summary }): JSX.Element 
       </p>
     );
   }
+  const card = (row: number): JSX.Element =>
+    changes === null ? <PlainCard key={row} summary={summary} row={row} /> : <ChangedCard key={row} summary={summary} changes={changes} row={row} />;
   return (
     <>
-      <ul class="cards" aria-label="Findings">
-        {range(Math.min(items.count, MOST)).map((row) => (
-          <Card key={row} summary={summary} row={row} />
-        ))}
+      <ul class="cards" aria-label={changes === null ? 'Findings' : 'Findings, the largest change first'}>
+        {range(Math.min(count, MOST)).map(card)}
       </ul>
-      {items.count <= MOST ? null : (
+      {count <= MOST ? null : (
         <details class="cards-more">
-          <summary>{formatCountOf(items.count - MOST, 'more finding')}</summary>
-          <ul class="cards">
-            {range(items.count - MOST).map((more) => (
-              <Card key={more} summary={summary} row={MOST + more} />
-            ))}
-          </ul>
+          <summary>{formatCountOf(count - MOST, 'more finding')}</summary>
+          <ul class="cards">{range(count - MOST).map((more) => card(MOST + more))}</ul>
         </details>
       )}
     </>

@@ -7,6 +7,7 @@ import { findPath, framePaths, pathOf } from '../model/frame-path';
 import { foldAction, foldedLabel, foldOf } from '../model/folded-frames';
 import { ALL_COSTS, changeError, costTitle, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey, type LiveWhen } from '../model/cost';
 import { palette } from '../render/colour';
+import { comparedWidths } from '../model/compared-widths';
 import { layoutFlame, type FlameLayout } from '../render/flame/layout';
 import { cssVariable } from './parts/theme-hook';
 import type { FlameLook } from '../render/flame/draw';
@@ -44,7 +45,7 @@ export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => 
     cost,
     tells,
     when,
-    layout: layoutFlame(nodes, values),
+    layout: layoutFlame(nodes, comparedWidths(nodes, cost)),
     value: (frame) => at(values, frame),
     pathOf: (frame) => pathOf(nodes, allPaths(), frame),
     frameOfPath: (path) => findPath(nodes, allPaths(), path),
