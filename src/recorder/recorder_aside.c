@@ -9,12 +9,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"
 
 enum {
     TURN_MS = 1,          // between two looks at the lanes
+    REST_TURN_MS = 8,     // at most, while nothing is recorded
     LIMIT_MS = 10000,     // some ten times what a long map takes on a busy machine
     LAST_LIMIT_MS = 300,  // when recording ends
     LEFT_ASIDE_MAX = 128, // threads that do not come back
@@ -60,10 +62,12 @@ enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *wo
         s->is_stopped || (s->clock.is_running && session_is_over(s->session.header));
     const uint64_t end_ms = clock_monotonic_ms() + (is_ending ? LAST_LIMIT_MS : LIMIT_MS);
     s->has_work_aside = true;
-    while (!aside_await(aside, TURN_MS * NS_PER_MS)) {
+    uint64_t turn_ms = TURN_MS;
+    while (!aside_await(aside, turn_ms * NS_PER_MS)) {
         if (s->clock.is_running && !is_ending) {
             serve(s);
         }
+        turn_ms = s->rest.is_resting ? min_u64(turn_ms * 2, REST_TURN_MS) : TURN_MS;
         const bool is_late = clock_monotonic_ms() > end_ms;
         if ((is_late || (s->is_stopped && !is_ending)) && aside_leave(aside)) {
             s->has_work_aside = false;

@@ -384,8 +384,7 @@ void recorder_breakdown_judge(struct recorder_state *s, uint64_t now_ms)
     }
 }
 
-// The next snapshots follow before the latest ones were judged: do it by what is known.
-static void judge_early(struct recorder_state *s)
+void recorder_breakdown_judge_now(struct recorder_state *s)
 {
     if (s->unjudged_ms != 0) {
         (void)compare(s);
@@ -399,7 +398,7 @@ recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flag
     struct expense expense = expense_begin(s);
     CLEANUP(memory_moment_release) struct memory_moment moment = {.time_ms = now_ms};
     CLEANUP(living_process_vec_release) struct living_process_vec living = {0};
-    judge_early(s);
+    recorder_breakdown_judge_now(s); // the next ones follow
     TRY(recorder_living(s, &living));
     for (size_t i = 0; i < living.len && !s->is_stopped; i++) {
         const bool is_exiting =

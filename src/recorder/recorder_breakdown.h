@@ -87,3 +87,6 @@ recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flag
 
 // Doubt the latest snapshots if they do not hold.
 void recorder_breakdown_judge(struct recorder_state *s, uint64_t now_ms);
+
+// Judge them by what is known: all is that was before them.
+void recorder_breakdown_judge_now(struct recorder_state *s);

@@ -19,6 +19,7 @@
 #include <poll.h>
 
 #include "base/minmax.h"
+#include "recorder/recorder_breakdown.h"
 #include "recorder/recorder_snapshots.h"
 #include "recorder/recorder_state.h"
 
@@ -27,7 +28,6 @@ enum {
     SETTLE_MS = 2, // more than a millisecond, whatever fractions were cut off
     SLEEP_MS = 1000,
     FIRST_SLEEP_MS = 250, // the looks at threads without events come after 200 (drain_lane_look)
-    JUDGE_MS = 20,        // after that nothing that happens counts against it
     WATCHED_MAX = 64,     // what is beyond is seen after SLEEP_MS
 };
 
@@ -84,9 +84,6 @@ static uint64_t sleep_ms_of(const struct recorder_state *s, uint64_t now_ms)
     due_ms = min_u64(due_ms, s->sampler.next_glance_ms);
     if (s->options->guards_oom) {
         due_ms = min_u64(due_ms, s->oom_guard.rest_next_ms);
-    }
-    if (s->unjudged_ms != 0) { // a snapshot is judged soon after it
-        due_ms = min_u64(due_ms, s->unjudged_ms + JUDGE_MS);
     }
     if (s->checkpoint.is_wanted) { // it follows when all is known that was before its request
         due_ms = min_u64(due_ms, now_ms + SETTLE_MS);
@@ -167,6 +164,9 @@ bool recorder_rest_sleep(struct recorder_state *s, bool is_busy, uint64_t now_ms
     s->memory_snapshots.is_resting = proc_sampler_is_at_rest(&s->sampler);
     if (rest->is_resting) {
         const bool has_settled = !rest->has_read && now_ms >= rest->began_ms + SETTLE_MS;
+        if (has_settled) { // nothing was under way at the latest snapshot
+            recorder_breakdown_judge_now(s);
+        }
         poll_all(s, has_settled ? sleep_ms_of(s, now_ms) : SETTLE_MS);
     }
     rest->has_read = false;

@@ -20,8 +20,23 @@ enum stage {
 struct aside {
     struct aside_work work;
     pthread_t thread;
-    _Atomic uint32_t stage; // enum stage
+    _Atomic uint32_t stage;  // enum stage
+    _Atomic uint32_t owners; // of thread and starter
 };
+
+static void let_go(struct aside *aside)
+{
+    // Acquire and release: the last one frees what the other has used.
+    if (atomic_fetch_sub_explicit(&aside->owners, 1, memory_order_acq_rel) == 1) {
+        free(aside);
+    }
+}
+
+// Whether the starter waits for the end of the thread: what it owns is used after the work.
+static bool is_joined(const struct aside *aside)
+{
+    return aside->work.tell != NULL;
+}
 
 static bool move_to(struct aside *aside, enum stage stage)
 {
@@ -36,19 +51,20 @@ static void *run(void *context)
     struct aside *aside = context;
     const struct aside_work work = aside->work;
     work.run(work.context);
-    if (!move_to(aside, STAGE_OVER)) {
+    const bool is_left = !move_to(aside, STAGE_OVER);
+    if (is_left || !is_joined(aside)) {
         (void)pthread_detach(pthread_self()); // not joined by anything
-        if (work.release != NULL) {
-            work.release(work.context);
-        }
-        free(aside);
-        return NULL;
     }
-    // The starter joins this thread before it frees anything.
-    (void)sys_futex_wake(&aside->stage, 1); // it may not sleep
-    if (work.tell != NULL) {
+    if (is_left && work.release != NULL) {
+        work.release(work.context);
+    }
+    if (!is_left) {
+        (void)sys_futex_wake(&aside->stage, 1); // it may not sleep
+    }
+    if (!is_left && work.tell != NULL) {
         work.tell(work.context);
     }
+    let_go(aside);
     return NULL;
 }
 
@@ -60,6 +76,7 @@ struct aside *aside_start(const struct aside_work *work)
         return NULL;
     }
     aside->work = *work;
+    atomic_init(&aside->owners, 2);
     const int problem = quiet_thread_start(&aside->thread, run, aside);
     if (problem != 0) {
         free(aside);
@@ -88,13 +105,20 @@ bool aside_await(const struct aside *aside, uint64_t limit_ns)
 
 void aside_free(struct aside *aside)
 {
-    if (aside != NULL) {
-        (void)pthread_join(aside->thread, NULL); // it has ended, or is about to
-        free(aside);
+    if (aside == NULL) {
+        return;
     }
+    if (is_joined(aside)) {
+        (void)pthread_join(aside->thread, NULL); // it has ended, or is about to
+    }
+    let_go(aside);
 }
 
 bool aside_leave(struct aside *aside)
 {
-    return move_to(aside, STAGE_LEFT);
+    if (!move_to(aside, STAGE_LEFT)) {
+        return false;
+    }
+    let_go(aside);
+    return true;
 }

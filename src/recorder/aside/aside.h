@@ -35,8 +35,8 @@ bool aside_is_over(const struct aside *aside);
 // Wait for it, at most `limit_ns`. Return whether it is over.
 bool aside_await(const struct aside *aside, uint64_t limit_ns);
 
-// Free work that is over, after its thread has ended; `context` is the caller's again. Accepts
-// NULL.
+// Free work that is over; `context` is the caller's again. With `tell` this waits for the end of
+// the thread; without it the starter does not sleep once more. Accepts NULL.
 void aside_free(struct aside *aside);
 
 // Leave the work to its thread, together with `context`. Return false if it is over by now.

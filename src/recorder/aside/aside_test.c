@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -87,6 +88,36 @@ static void work_that_is_left_is_its_threads(void **state)
     assert_int_equal(errand.told, 0);
 }
 
+static void do_nothing(void *context)
+{
+    (void)context;
+}
+
+static long sleeps_of_this_thread(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
+// A recorder that rests counts its wakes.
+static void the_starter_sleeps_once(void **state)
+{
+    enum {
+        WORKS = 400
+    };
+    (void)state;
+    const struct aside_work work = {.run = do_nothing};
+    const long before = sleeps_of_this_thread();
+    for (int i = 0; i < WORKS; i++) {
+        struct aside *aside = aside_start(&work);
+        assert_non_null(aside);
+        assert_true(aside_await(aside, DEADLINE_S * NS_PER_S));
+        aside_free(aside);
+    }
+    assert_in_range(sleeps_of_this_thread() - before, 0, WORKS + WORKS / 10);
+}
+
 // No stack of this size fits an address space.
 static void without_a_thread_nothing_is_started(void **state)
 {
@@ -111,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_that_is_over_is_the_starters),
         cmocka_unit_test(work_that_is_left_is_its_threads),
+        cmocka_unit_test(the_starter_sleeps_once),
         cmocka_unit_test(without_a_thread_nothing_is_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
