@@ -163,6 +163,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
         TRY(recorder_tell_programs_hidden(s));
     }
     TRY(s->is_attached ? ERR_OK : launch_child(s, exit_status, info));
+    s->session.header->main_pid = (uint32_t)s->program.pid; // else it has it already
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;
     s->drain.own_pid = getpid();

@@ -218,8 +218,8 @@ struct session_header {
     // that is unknown; 0: none was found. SESSION_PYTHON_REFUSED: its frames are not read.
     _Atomic uint32_t python_version;
 
-    // R's child, before it executes the program: its pid, in the namespace of recorder_pid. 0: the
-    // program was not started by R. Images of that process wait at their exit (exit_wait.h).
+    // R's child, before it executes the program: its pid, in the namespace of recorder_pid. R, as
+    // it attaches: that of the first process. Its images wait at their exit (exit_wait.h).
     uint32_t main_pid;
 
     uint64_t clock_start_ns; // R: CLOCK_MONOTONIC when clock_ms was 0

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Attaching to processes that end, or execute another program, at that moment, and detaching from them. They go on
 as without cairn, and a refusal says what has happened."""
+import os
 import random
 import re
+import signal
 import subprocess
 import time
 
-from cairn_run import CAIRN, IS_NIGHTLY, environment
-from waiting import DEADLINE_SECONDS
+from cairn_run import CAIRN, IS_NIGHTLY, Recording, environment
+from waiting import DEADLINE_SECONDS, all_are, read_until, wait_until
 
 SHORT = """#include <pthread.h>
 #include <stdio.h>
@@ -143,3 +145,37 @@ def test_a_process_whose_threads_wait_in_vfork_at_the_end(scratch):
             assert attach(scratch, process.pid)
         (scratch / "stop").touch()
         assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)
+
+
+ALLOCATES_AND_ENDS = """#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+    char byte;
+    long is_read = read(0, &byte, 1);
+    free(malloc(100));
+    return is_read == 1 && write(1, "ends", 4) == 4 ? 0 : 1;
+}
+"""
+
+
+def test_a_program_that_ends_with_its_first_event_is_looked_at(scratch):
+    """It joins and exits before the recorder, which is stopped meanwhile, can ask it to wait."""
+    (scratch / "ends.c").write_text(ALLOCATES_AND_ENDS)
+    subprocess.run(["gcc", "-O0", "-o", scratch / "ends", scratch / "ends.c"], check=True, timeout=60)
+    path = scratch / "ends.cairn"
+    ctl = [CAIRN, "ctl", path, "status"]
+    with subprocess.Popen([scratch / "ends"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program, \
+            subprocess.Popen([CAIRN, "record", "-q", "-o", path, "-p", str(program.pid)], env=environment()) as recorder:
+        wait_until(lambda: subprocess.run(ctl, env=environment(), check=False, capture_output=True).returncode == 0,
+                   "the recorder's answer")
+        recorder.send_signal(signal.SIGSTOP)
+        wait_until(lambda: all_are(recorder.pid, "T"), "the recorder's stop")
+        os.write(program.stdin.fileno(), b"\n")
+        read_until(program.stdout.fileno(), b"ends")
+        wait_until(lambda: all_are(program.pid, "S") or all_are(program.pid, "Z"), "the program's end")
+        recorder.send_signal(signal.SIGCONT)
+        assert (program.wait(DEADLINE_SECONDS), recorder.wait(DEADLINE_SECONDS)) == (0, 0)
+    recording = Recording(path, recorder)
+    assert recording.totals["allocations"] == 1
+    assert [breakdown["at_exit"] for breakdown in recording.report["rss"]["breakdowns"]][-1:] == [True]

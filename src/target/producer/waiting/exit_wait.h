@@ -7,10 +7,10 @@
 //   NO --P, joining, or R--> WANTED --P, exiting--> WAITING --R has looked--> DONE
 //                                                      `--no answer in time--> it continues
 //
-// The images of the program that R has started ask themselves as they join, because a short one may
-// have passed its exit before R sees it. One that does not know its pid namespace is asked by R.
-// None is asked that runs under a seccomp filter, because a filter might forbid the wait. R answers
-// within milliseconds if it gets a processor. The wait ends as well when R is dead
+// The images of the program that R has started or attached to ask themselves as they join, because
+// they may have passed their exit before R sees that. One that does not know its pid namespace is
+// asked by R. None is asked that runs under a seccomp filter, because a filter might forbid the
+// wait. R answers within milliseconds if it gets a processor. The wait ends as well when R is dead
 // (recorder_liveness.h), and after EXIT_WAIT_WAIT_MS in any case; NOTE_exit_timeout counts both.
 // Context: T, in the exiting thread; errno kept.
 #pragma once
