@@ -256,8 +256,20 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
     return refuse(reply, &info);
 }
 
+// Return whether threads have given the recorder up, and it has not yet said that it goes on: what
+// a program does after an answer would be missing.
+static bool is_given_up(const struct recorder_state *s)
+{
+    // Relaxed: the flag orders nothing else.
+    return atomic_load_explicit(&s->session.header->state, memory_order_relaxed) ==
+           SESSION_ABANDONED;
+}
+
 void recorder_control_hear(struct recorder_state *s)
 {
+    if (is_given_up(s)) {
+        return; // the loop asks again when the gap is over
+    }
     const struct control_handler handler = {.context = s, .answer = answer};
     s->is_answering = true; // one after another
     control_socket_poll(&s->socket, &handler);

@@ -73,6 +73,7 @@ static void set_up(struct fixture *f)
     f->s = s;
     s->options = &f->options;
     s->socket = (struct control_socket)CONTROL_SOCKET_INIT;
+    s->session.header = &f->header;
     s->program.pid = PROGRAM_PID;
     atomic_store(&s->clock.now_ms, NOW_MS);
     assert_int_equal(control_socket_open(&s->socket, NULL), ERR_OK);
@@ -184,6 +185,22 @@ static void each_name_of_a_recording_is_known(void **state)
     s->is_attached = true; // to others than its first process, which has ended
     assert_string_equal(ask(&f, "is 4001"), "-");
     assert_string_equal(ask(&f, "is 4003"), "+");
+    tear_down(&f);
+}
+
+// A program that has an answer may rely on it that the next events are recorded.
+static void the_answer_comes_when_a_gap_is_over(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    atomic_store(&f.header.state, SESSION_ABANDONED);
+    const int client = send_request(&f, "is 4001");
+    assert_string_equal(reply_of(client), "");
+    atomic_store(&f.header.state, SESSION_RUNNING);
+    recorder_control_hear(f.s);
+    assert_string_equal(reply_of(client), "+");
+    assert_int_equal(close(client), 0);
     tear_down(&f);
 }
 
@@ -378,6 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_name_of_a_recording_is_known),
+        cmocka_unit_test(the_answer_comes_when_a_gap_is_over),
         cmocka_unit_test(recording_stops_and_starts),
         cmocka_unit_test(a_snapshot_is_of_all_recorded_processes),
         cmocka_unit_test(an_attached_recorder_takes_processes_until_it_ends),

@@ -338,7 +338,8 @@ void recorder_follow_log(struct recorder_state *s, uint64_t now_ms);
 // Keep the state that the file has (rotation.h), and tell the user of a failure once.
 void recorder_keep_state(struct recorder_state *s);
 
-// Handle the requests of `cairn ctl`; reply to those that wait for a checkpoint.
+// Handle the requests of `cairn ctl`; reply to those that wait for a checkpoint. While threads have
+// given the recorder up, requests wait.
 void recorder_control_hear(struct recorder_state *s);
 // `is_for_rotation`: they asked to keep it.
 void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rotation);

@@ -9,7 +9,7 @@ import subprocess
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from conversation import Conversation
-from waiting import DEADLINE_SECONDS, read_until, wait_until
+from waiting import DEADLINE_SECONDS, all_are, read_until, wait_until
 
 PAIRS_BEFORE = 5_000
 PAIRS_AFTER = 300_000  # much more than all lanes hold
@@ -75,7 +75,10 @@ def test_recording_goes_on_when_the_recorder_does(scratch):
             c.do(f"a 10 {KEPT}")
             with c.stopped_recorder():
                 c.do(f"a {MANY} {LOST}")
-            wait_until(lambda: c.status()["state"] == "recording", "the answer of the recorder")
+                question = subprocess.Popen([CAIRN, "ctl", c.path, "status"], env=environment(),
+                                            stdout=subprocess.DEVNULL)
+                wait_until(lambda: all_are(question.pid, "S"), "the question to the recorder")
+            assert question.wait(DEADLINE_SECONDS) == 0  # what follows an answer is recorded
             c.do("f 10", f"f {MANY}", f"t 5 {LATER}", f"a 3 {LATER}", "f 3", f"a 2 {LATER}", "f 2")
         c.do(f"a 7 {LATER}")
         recording = c.end()
