@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "recorder/aside/aside.h"
 #include "recorder/ingest/test_recorder.h"
 #include "recorder/recorder_state.h"
 
@@ -128,6 +129,42 @@ static void what_cannot_be_read_is_told_once(void **state)
                         "allocators in them are not recorded: '/lib/a.so', '/lib/b.so'");
     assert_int_equal(f.s->hooked.len, 0);
     attach_release(&attach);
+    tear_down(&f);
+}
+
+enum {
+    BUSY_MS = 300, // what a search of some milliseconds takes on a busy machine
+};
+
+static void search_slowly(void *context)
+{
+    (void)context;
+    clock_sleep_ns(BUSY_MS * NS_PER_MS);
+}
+
+static void release_nothing(void *context)
+{
+    (void)context;
+}
+
+// At once after it was attached to, its libraries are still searched.
+static void a_process_is_let_go_when_its_search_is_over(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    const struct aside_work work = {
+        .run = search_slowly, .release = release_nothing, .tell = release_nothing};
+    struct attach_step *step = malloc(sizeof(*step));
+    assert_non_null(step);
+    *step = (struct attach_step){.pid = NO_PROCESS,
+                                 .session_fd = -1,
+                                 .aside = aside_start(&work),
+                                 .deadline_ms = clock_monotonic_ms() + DEADLINE_MS};
+    assert_non_null(step->aside);
+    add_process(&f, NO_PROCESS, -1)->search = step;
+    recorder_attach_end(f.s);
+    assert_string_equal(take_log(&f), "");
     tear_down(&f);
 }
 
@@ -376,6 +413,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_patched_is_told_once),
+        cmocka_unit_test(a_process_is_let_go_when_its_search_is_over),
         cmocka_unit_test(what_cannot_be_read_is_told_once),
         cmocka_unit_test(hooks_are_noted_and_told_to_those_who_ask),
         cmocka_unit_test(the_stop_of_threads_is_told_to_those_who_ask),

@@ -8,9 +8,11 @@
 #include "recorder/recorder_state.h"
 
 enum {
-    END_MS = 3000,   // for a process to be let go
-    SEARCH_MS = 100, // for the end of a search when the recording ends
-    ENDS_MAX = 64,   // at one time
+    // Looks at a step, a millisecond apart; on a busy machine more, as the step takes longer there:
+    END_LOOKS = 3000,   // until a process is let go
+    SEARCH_LOOKS = 500, // until a search is over when the recording ends
+    SLOW_LOOKS = 100,   // until one is over that takes long already
+    ENDS_MAX = 64,      // at one time
 };
 
 static int pid_of(const struct attached_process *process)
@@ -105,16 +107,28 @@ static void leave(struct recorder_state *s, const struct ending *ending)
                  pid);
 }
 
-// Wait for all, and record meanwhile.
+// Wait for a step, and record meanwhile. `looks` are left, and counted. Return whether it is over.
+static bool await_step(struct recorder_state *s, const struct attach_step *step, uint32_t *looks)
+{
+    while (!attach_step_await(step, 1) && *looks > 0 && !attach_step_is_late(step)) {
+        (*looks)--;
+        (void)!recorder_drain(s); // a failure is seen at the last one
+    }
+    return attach_step_is_over(step);
+}
+
+static bool await_search(struct recorder_state *s, const struct attach_step *step)
+{
+    uint32_t looks = attach_step_is_slow(step) ? SLOW_LOOKS : SEARCH_LOOKS;
+    return await_step(s, step, &looks);
+}
+
 static void await_ends(struct recorder_state *s, struct ending_vec *endings)
 {
-    const uint64_t end_ms = clock_monotonic_ms() + END_MS;
+    uint32_t looks = END_LOOKS; // for all
     for (size_t i = 0; i < endings->len; i++) {
         const struct ending *ending = endings->items + i;
-        while (!attach_step_await(ending->step, 1) && clock_monotonic_ms() < end_ms) {
-            (void)!recorder_drain(s); // a failure is seen at the last one
-        }
-        if (attach_step_is_over(ending->step)) {
+        if (await_step(s, ending->step, &looks)) {
             tell_end(s, ending);
             attach_step_free(ending->step);
         } else {
@@ -168,8 +182,8 @@ static void end_joining(struct recorder_state *s)
 {
     for (size_t i = s->joining.len; i-- > 0;) {
         const struct joining *joining = s->joining.items + i;
-        const bool has_begun = joining->step != NULL && joining->is_beginning &&
-                               attach_step_await(joining->step, SEARCH_MS);
+        const bool has_begun =
+            joining->step != NULL && joining->is_beginning && await_search(s, joining->step);
         if (has_begun && recorder_join_finish(s, i) == ERR_OK) {
             continue;
         }
@@ -189,7 +203,7 @@ void recorder_attach_end(struct recorder_state *s)
     end_joining(s);
     for (size_t i = 0; i < s->attached.len; i++) {
         struct attached_process *process = s->attached.items + i;
-        if (process->search != NULL && !attach_step_await(process->search, SEARCH_MS)) {
+        if (process->search != NULL && !await_search(s, process->search)) {
             recorder_log(s,
                          "process %d does not answer in time: it keeps cairn's hooks, which do "
                          "nothing",
