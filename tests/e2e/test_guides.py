@@ -153,7 +153,7 @@ def test_each_command_of_the_guide_of_exports_runs(guide):
     guide.run("cairn record --blocks -o server.cairn -- ./server")
     formats = re.findall(r"^\| `([a-z-]+)` \|", guide.text.partition("## Options")[0], re.M)
     listed = guide.run("cairn export --list")
-    assert len(formats) == 15 and all(re.search(rf"^\W*{name}\b", listed, re.M) for name in formats)
+    assert len(formats) == 16 and all(re.search(rf"^\W*{name}\b", listed, re.M) for name in formats)
     questions = guide.text.partition("```sql\n")[2].partition("```")[0]
     seen = 0
     for command in guide.commands:

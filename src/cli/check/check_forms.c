@@ -2,13 +2,13 @@
 // check_forms: prints results as text, JUnit XML, GitHub annotations and JSON. See check_results.h.
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/check/check_results.h"
 #include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
+#include "formats/codec/workspace.h"
 #include "host/text/format.h"
 #include "views_json/views/view_parts.h"
 
@@ -197,19 +197,6 @@ static void append_github(struct strbuf *out, const char *safe, bool is_property
     }
 }
 
-// Return the path relative to the checked-out tree, as annotations need it.
-static const char *below_workspace(const char *path)
-{
-    char folder[4096];
-    const char *workspace = getenv("GITHUB_WORKSPACE");
-    if (workspace == NULL || workspace[0] == '\0') {
-        workspace = getcwd(folder, sizeof(folder));
-    }
-    size_t len = workspace != NULL ? strlen(workspace) : 0;
-    bool is_below = len > 0 && strncmp(path, workspace, len) == 0 && path[len] == '/';
-    return is_below ? path + len + 1 : path;
-}
-
 enum err check_write_github(const struct check_results *results, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
@@ -221,7 +208,7 @@ enum err check_write_github(const struct check_results *results, FILE *out)
         strbuf_append_text(&text, result->is_broken ? "::error " : "::warning ");
         if (result->file.len > 0) {
             strbuf_append_text(&text, "file=");
-            append_github(&text, below_workspace(strbuf_text(&result->file)), true);
+            append_github(&text, workspace_path(strbuf_text(&result->file)), true);
             strbuf_printf(&text, ",line=%u,", result->line > 0 ? result->line : 1);
         }
         strbuf_append_text(&text, "title=cairn ");

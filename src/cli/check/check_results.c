@@ -14,6 +14,7 @@
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
 #include "profile/accuracy/sampling.h"
+#include "profile/calls/source_place.h"
 #include "profile/compare/diff_format.h"
 #include "profile/names/known_functions.h"
 
@@ -113,40 +114,6 @@ explain_growth(const struct diff_report *report, enum cost cost, struct strbuf *
     return stream != NULL ? diff_print_section(report, stream, cost) : ERR_NO_MEMORY;
 }
 
-// Return whether a location has a place in a program's source. The frame of a pool has none, nor do
-// the functions of cairn.h and of the crate that are inlined above it.
-static bool has_place(const struct profile *profile, uint32_t location)
-{
-    static const char header[] = "cairn_pool_";
-    static const char crate[] = "cairn::blocks::";
-    const char *function = profile_location_function(profile, location);
-    return profile_location_file(profile, location)[0] != '\0' &&
-           strncmp(function, header, sizeof(header) - 1) != 0 &&
-           strncmp(function, crate, sizeof(crate) - 1) != 0;
-}
-
-// Find the location of a call site, or of its nearest caller with a file, on the heaviest stack.
-static MUST_USE enum err place_of_site(const struct report *report,
-                                       const struct call_site *site,
-                                       enum cost cost,
-                                       uint32_t *out)
-{
-    *out = site->location;
-    if (site->location == REC_NONE || has_place(report->profile, site->location)) {
-        return ERR_OK;
-    }
-    CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
-    TRY(call_sites_ranked_stacks(&report->sites, site, cost, &stacks));
-    const struct call_tree_node *nodes = report->sites.tree.nodes.items;
-    for (uint32_t at = stacks.len > 0 ? stacks.items[0] : 0; at != 0; at = nodes[at].parent) {
-        if (has_place(report->profile, nodes[at].location)) {
-            *out = nodes[at].location;
-            return ERR_OK;
-        }
-    }
-    return ERR_OK;
-}
-
 // Find the file and line of the call site with the most of the cost.
 static MUST_USE enum err
 find_place(const struct report *report, enum cost cost, struct check_result *result)
@@ -155,7 +122,8 @@ find_place(const struct report *report, enum cost cost, struct check_result *res
     uint32_t location = REC_NONE;
     TRY(call_sites_ranked(&report->sites, cost, &ids));
     if (ids.len > 0) {
-        TRY(place_of_site(report, report->sites.sites.items + ids.items[0], cost, &location));
+        TRY(source_place_of_site(report->profile, &report->sites,
+                                 report->sites.sites.items + ids.items[0], cost, NULL, &location));
     }
     if (location != REC_NONE) {
         screen_append(&result->file, profile_location_file(report->profile, location));

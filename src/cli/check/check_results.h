@@ -7,6 +7,7 @@
 //              <failure>, a failed program an <error>; what cannot be told is <skipped>
 //   GitHub     workflow commands, which become annotations beside the code
 //   JSON       views_json; docs/format/json.md
+//   SARIF      broken budgets, those that cannot be told, and the findings; for code scanning
 //
 // Context: H. Names from the recording go through screen_text and the escapes of each form.
 #pragma once
@@ -78,3 +79,11 @@ enum err check_write_junit(const struct check_results *results, FILE *out) MUST_
 enum err check_write_github(const struct check_results *results, FILE *out) MUST_USE;
 enum err check_write_json(const struct check_results *results, enum json_style style, FILE *out)
     MUST_USE;
+
+// Write a file with the results, and what `cairn export --to sarif` says of the recording `input`.
+enum err check_write_sarif(const struct check_results *results,
+                           const struct profile *profile,
+                           const struct filter_words *words,
+                           const char *input,
+                           const char *path,
+                           struct err_info *info) MUST_USE;

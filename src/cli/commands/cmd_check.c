@@ -26,6 +26,7 @@ struct check_fields {
     const char *per;
     const char *output;
     const char *junit;
+    const char *sarif;
     uint64_t growth;
     struct filter_words filter;
     struct name_words names;
@@ -74,6 +75,8 @@ static const struct option_spec specs[] = {
            "accept functions that the program does not have and filters that match nothing; by "
            "default both are errors"),
     OPTION(0, "junit", NAME, "FILE", FIELD(junit), "also write the results as JUnit XML"),
+    OPTION(0, "sarif", NAME, "FILE", FIELD(sarif),
+           "also write the results and the findings as SARIF, for code scanning"),
     OPTION(0, "github", FLAG, NULL, FIELD(use_github), "also write GitHub annotations"),
     OPTION(0, "json", FLAG, NULL, FIELD(use_json), "write JSON (docs/format/json.md)"),
     OPTION(0, "no-color", FLAG, NULL, FIELD(no_color),
@@ -181,7 +184,10 @@ static MUST_USE enum err evaluate(const char *path,
     TRY(name_places_init(&names, &fields->names, info));
     TRY(warnings_open_profile(path, &names.sources, &profile, info));
     TRY(check_evaluate(results, plan, profile, &names.sources, &fields->filter, info));
-    return tell(results, fields, info);
+    TRY(tell(results, fields, info));
+    return fields->sarif != NULL
+               ? check_write_sarif(results, profile, &fields->filter, path, fields->sarif, info)
+               : ERR_OK;
 }
 
 static int check_file(const char *path,

@@ -85,7 +85,7 @@ static const struct exporter exporter_html = {
     .file_suffix = ".html",
     .help = "any browser, without a server: the pages of cairn analyze in one file",
     .is_binary = true,
-    .uses = EXPORT_USES_SERIES,
+    .uses = EXPORT_USES_SERIES | EXPORT_JUDGES_LEAKS,
     .write = write_html,
 };
 
@@ -129,10 +129,9 @@ read_moment(struct export_fields *fields, enum export_moment *out, struct err_in
                          text);
 }
 
-// Its pages judge leaks, as those of cairn analyze do.
 static bool judges_leaks(const struct exporter *exporter)
 {
-    return exporter == &exporter_html;
+    return (exporter->uses & EXPORT_JUDGES_LEAKS) != 0;
 }
 
 // Refuse options that contradict each other.
@@ -165,7 +164,7 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
                        exporter->name);
     }
     if (!judges_leaks(exporter) && (fields->filter.no_built_in || fields->filter.no_embedded)) {
-        return err_set(info, ERR_INVALID, "%s: only html leaves out such leaks",
+        return err_set(info, ERR_INVALID, "%s: only html and sarif leave out such leaks",
                        fields->filter.no_built_in ? "--no-builtin-suppressions"
                                                   : "--no-embedded-suppressions");
     }
@@ -325,9 +324,9 @@ const struct command command_export = {
     .description =
         "Write the recording FILE in a format that another tool reads. The figures are\n"
         "those of cairn report with the same filters; but every leak counts, except in\n"
-        "html, unless --suppressions is given. Output goes to standard output; if that is\n"
-        "a terminal and the format is binary, it goes to a file in the current directory\n"
-        "that is named after FILE.\n",
+        "html and sarif, unless --suppressions is given. Output goes to standard output;\n"
+        "if that is a terminal and the format is binary, it goes to a file in the current\n"
+        "directory that is named after FILE.\n",
     .examples = "cairn export --html run.cairn -o run.html\n"
                 "cairn export --to pprof -o run.pb.gz run.cairn\n"
                 "cairn export --to folded run.cairn | flamegraph.pl > run.svg\n",

@@ -5,11 +5,10 @@
 #include <string.h>
 
 const struct exporter *const exporters[] = {
-    &exporter_folded,    &exporter_pprof,      &exporter_speedscope,
-    &exporter_massif,    &exporter_dhat,       &exporter_dhat_adhoc,
-    &exporter_heaptrack, &exporter_callgrind,  &exporter_csv,
-    &exporter_json,      &exporter_svg,        &exporter_sqlite,
-    &exporter_perfetto,  &exporter_prometheus, NULL,
+    &exporter_folded,   &exporter_pprof,      &exporter_speedscope, &exporter_massif,
+    &exporter_dhat,     &exporter_dhat_adhoc, &exporter_heaptrack,  &exporter_callgrind,
+    &exporter_csv,      &exporter_json,       &exporter_svg,        &exporter_sqlite,
+    &exporter_perfetto, &exporter_prometheus, &exporter_sarif,      NULL,
 };
 
 const struct exporter *exporter_find(const char *name)

@@ -9,6 +9,7 @@ extern const struct exporter exporter_heaptrack;
 extern const struct exporter exporter_perfetto;
 extern const struct exporter exporter_pprof;
 extern const struct exporter exporter_prometheus;
+extern const struct exporter exporter_sarif;
 extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_massif;
 extern const struct exporter exporter_dhat;

@@ -66,11 +66,12 @@ struct export_view {
 };
 
 enum export_uses {
-    EXPORT_USES_COST = 1 << 0,   // it uses --cost
-    EXPORT_USES_MOMENT = 1 << 1, // it uses --at
-    EXPORT_USES_SERIES = 1 << 2, // it contains a series over time
-    EXPORT_USES_SLICES = 1 << 3, // it needs a series over time
-    EXPORT_USES_EVENTS = 1 << 4, // it contains the program's own events and nothing else
+    EXPORT_USES_COST = 1 << 0,    // it uses --cost
+    EXPORT_USES_MOMENT = 1 << 1,  // it uses --at
+    EXPORT_USES_SERIES = 1 << 2,  // it contains a series over time
+    EXPORT_USES_SLICES = 1 << 3,  // it needs a series over time
+    EXPORT_USES_EVENTS = 1 << 4,  // it contains the program's own events and nothing else
+    EXPORT_JUDGES_LEAKS = 1 << 5, // it leaves out leaks by rules, as cairn report does
 };
 
 struct exporter {
