@@ -197,7 +197,7 @@ def test_packages_are_complete(tmp_path):
     registry.mkdir()
     replaced = ["--config", "source.crates-io.replace-with='packaged'", "--config",
                 f"source.packaged.directory='{registry}'"]
-    for name in ("cairn-macros", "cairn"):
+    for name in ("cairn-macros", "cairn", "cargo-cairn"):
         said = cargo("package", "--allow-dirty", *replaced, "--manifest-path", RUST / name / "Cargo.toml", env=settings)
         assert "Verifying" in said and "error" not in said, said
         crate = TARGET.parent / "packages" / "package" / f"{name}-1.0.0.crate"
@@ -205,7 +205,7 @@ def test_packages_are_complete(tmp_path):
         with tarfile.open(crate) as archive:
             names = {member.name.partition("/")[2] for member in archive.getmembers()}
             assert archive.extractfile(f"{name}-1.0.0/LICENSE").read().startswith(b"MIT License")
-        assert {"Cargo.toml", "README.md", "LICENSE", "src/lib.rs"} <= names
+        assert {"Cargo.toml", "README.md", "LICENSE"} <= names and names & {"src/lib.rs", "src/main.rs"}
 
 
 def test_format_and_clippy():

@@ -165,9 +165,9 @@ fn inner_attribute(
     }
 }
 
-/// `let guard = ::cairn::Budget::new().allocations(100).guard("NAME: ");` with a name of its own.
+/// `let guard = ::cairn::Budget::new().allocations(100).guard("NAME");` with a name of its own.
 fn guard(methods: &str, function: &str) -> Result<TokenStream, Mistake> {
-    let value = format!("::cairn::Budget::new(){methods}.guard(\"{function}: \");");
+    let value = format!("::cairn::Budget::new(){methods}.guard(\"{function}\");");
     let value: TokenStream = value
         .parse()
         .map_err(|_| Mistake(Span::call_site(), "this function has no name".into()))?;

@@ -3,6 +3,7 @@
 
 use crate::counts::{Peak, Scope, Stats};
 use core::fmt;
+use core::panic::Location;
 
 /// Limits for a piece of the calling thread's work. Without a recorder the work just runs, and every
 /// budget is kept.
@@ -68,19 +69,21 @@ impl Budget {
         let measure = Measure::begin(self);
         let value = work();
         let spent = measure.end();
-        self.judge("", &spent);
+        self.judge(format_args!(""), &spent);
         value
     }
 
     /// Judges the budget when the guard is dropped. The attribute `budget` makes this call.
     #[doc(hidden)]
     #[must_use]
+    #[track_caller]
     pub fn guard(self, function: &'static str) -> BudgetGuard {
-        BudgetGuard { budget: self, function, measure: Some(Measure::begin(self)) }
+        let place = Location::caller();
+        BudgetGuard { budget: self, function, place, measure: Some(Measure::begin(self)) }
     }
 
     #[track_caller]
-    fn judge(self, of: &str, spent: &Spent) {
+    fn judge(self, of: fmt::Arguments, spent: &Spent) {
         let excess = Excess { budget: self, spent };
         if excess.each().iter().any(|line| line.is_broken()) {
             panic!("{}{}", of, excess);
@@ -174,6 +177,7 @@ impl fmt::Display for Excess<'_> {
 pub struct BudgetGuard {
     budget: Budget,
     function: &'static str,
+    place: &'static Location<'static>, // that of the panic is in this file
     measure: Option<Measure>,
 }
 
@@ -189,7 +193,7 @@ impl Drop for BudgetGuard {
     fn drop(&mut self) {
         let spent = self.measure.take().map(Measure::end);
         if let (Some(spent), false) = (spent, is_panicking()) {
-            self.budget.judge(self.function, &spent);
+            self.budget.judge(format_args!("{}: {}: ", self.place, self.function), &spent);
         }
     }
 }

@@ -13,7 +13,8 @@
 //! # drop(words);
 //! ```
 //!
-//! Run the program or its tests with `cairn ./program`. **Without a recorder** each call is one load and one branch, and each
+//! Run the program or its tests with `cairn ./program`, or with `cargo cairn run` and
+//! `cargo cairn test`. **Without a recorder** each call is one load and one branch, and each
 //! assertion passes. There is nothing to link, and no other crate. The calls work in
 //! executables, static ones among them, in libraries that are loaded later, and in programs that
 //! cairn attaches to. On systems other than 64-bit Linux on x86-64 and AArch64 they do nothing.

@@ -14,7 +14,7 @@ fn breaks(message: &str, work: impl FnOnce()) {
     let wanted = if cairn::is_recording() { message } else { "" };
     let panicked = catch_unwind(AssertUnwindSafe(work)).err();
     let found = panicked.map(|text| *text.downcast::<String>().unwrap()).unwrap_or_default();
-    assert_eq!(found, wanted);
+    assert!(found.ends_with(wanted) && found.is_empty() == wanted.is_empty(), "{found}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn functions_of_all_forms_have_budgets() {
     let mut parser = Parser(Vec::new());
     assert_eq!(parser.fill(4), 4);
     drop(std::mem::take(&mut parser.0));
-    let live = "fill: 5120 live bytes, and at most 5000 were to be; ";
+    let live = "tests/budget.rs:73:5: fill: 5120 live bytes, and at most 5000 were to be; ";
     let both = live.to_string() + "5120 bytes at the peak, and at most 5000 were to be";
     breaks(&both, || assert_eq!(parser.fill(5), 5));
 }

@@ -170,10 +170,12 @@ static MUST_USE enum err set_in_function(struct setting setting)
     return strcmp(key, "match") == 0 ? ERR_OK : refuse(&setting, "unknown setting");
 }
 
-// Whether the table is for other commands, too; name_options.c and allocator_options.c read it.
-static bool is_of_others(const char *table)
+// Whether the table is for others: name_options.c, allocator_options.c, and rust/cargo-cairn, which
+// gives each [[test]] to a check of its own.
+static bool is_of_others(const char *table, bool is_element)
 {
-    return strcmp(table, "report") == 0 || strcmp(table, "record") == 0;
+    return is_element ? strcmp(table, "test") == 0
+                      : strcmp(table, "report") == 0 || strcmp(table, "record") == 0;
 }
 
 static MUST_USE enum err
@@ -182,8 +184,8 @@ apply_file(struct check_plan *plan, const char *path, struct err_info *info)
     for (size_t i = 0; i < plan->file.tables.len; i++) {
         const struct toml_table *table = &plan->file.tables.items[i];
         const char *name = toml_text(&plan->file, table->name);
-        bool is_known = table->is_element ? strcmp(name, "function") == 0
-                                          : strcmp(name, "check") == 0 || is_of_others(name);
+        bool is_known = strcmp(name, table->is_element ? "function" : "check") == 0 ||
+                        is_of_others(name, table->is_element);
         if (!is_known && i > 0) {
             return err_set(info, ERR_INVALID, "%.200s:%u: unknown table %s%.60s%s", path,
                            table->line, table->is_element ? "[[" : "[", name,
@@ -197,7 +199,7 @@ apply_file(struct check_plan *plan, const char *path, struct err_info *info)
         if (entry->table == 0) {
             return refuse(&setting, "settings belong in [check] or [[function]]");
         }
-        if (!is_of_others(toml_text(&plan->file, table->name))) {
+        if (!is_of_others(toml_text(&plan->file, table->name), table->is_element)) {
             TRY(table->is_element ? set_in_function(setting) : set_in_check(&setting));
         }
     }

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""rust/cargo-cairn: `cargo cairn run`, `test`, `bench`, `build` and `diff` in packages of the test."""
+import re
+
+import pytest
+
+from cairn_run import PROGRAMS, ROOT, Recording
+from cargo_project import Project
+from cargo_run import RUST
+
+
+@pytest.fixture(scope="module", name="project")
+def fixture_project(tmp_path_factory):
+    return Project(tmp_path_factory.mktemp("project") / "app")
+
+
+def report_of(path):
+    return Recording(path, None).report_json()
+
+
+def test_run_records_the_program_alone_with_names_and_lines(project):
+    """In a release build, whose profile has no debug information. The status is the program's."""
+    output, said = project.run("cargo cairn run --release --offline -- 3", status=3)
+    assert "1001 words\n" in output and re.search(r"app::words +lib\.rs:3", output), output
+    assert "Finished release [optimized + debuginfo]" in said
+    report = report_of(project.recording("run-app"))
+    assert [process["command_line"] for process in report["processes"]] == ["target/release/app 3"]
+    sites = {site["function"]: site["costs"] for site in report["top"]["allocations"]}
+    assert sites["app::words"]["allocations"] >= 1001
+
+
+def test_options_go_to_cairn_and_no_report_is_shown(project):
+    output, _ = project.run("cargo cairn run --no-report --cairn=--sample=64k -q")
+    assert output == "1001 words\n" and report_of(project.recording("run-app"))["run"]["sampling"]["sample_bytes"] == 65536
+
+
+def test_the_whole_environment_and_profile_can_be_the_users(project):
+    _, said = project.run("cargo cairn run --release --no-report", env={"CARGO_PROFILE_RELEASE_DEBUG": "false"},
+                          status=101)  # the program finds a variable that the user has set
+    assert "Finished release [optimized]" in said
+
+
+BUDGETS = """
+[check]
+max-peak = "1GiB"
+[[test]]
+name = "tests::*"
+max-allocations = 9
+max-leaked = 0
+[[test]]
+name = "holds"        # libtest has a buffer, too
+max-peak = "2MiB"
+"""
+
+
+def test_tests_are_recorded_and_judged_by_name_in_the_words_of_libtest(project):
+    project.write("cairn.toml", BUDGETS)
+    output, said = project.run("cargo cairn test", status=101)
+    assert "test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out" in output
+    first, _, second = output.partition("failures:\n\n---- tests::spawns budget ----\n")
+    assert "running 2 budgets\ntest tests::spawns ... FAILED\ntest tests::splits ... ok\n" in first, output
+    assert re.search(r"BROKEN  max-allocations of .*tests::spawns.* 10 of 9", second)
+    assert re.search(r"\nfailures:\n    tests::spawns\n\nbudget result: FAILED\. 1 passed; 1 failed; 0 ignored; 0 measured; "
+                     r"1 filtered out; finished in \d+\.\d\ds\n", second), second
+    assert "nobody" not in said and project.recording("test-app").exists()
+
+    project.write("cairn.toml", BUDGETS.replace("= 9", "= 10") + '[[test]]\nname = "nobody"\nmax-peak = 1\n')
+    output, said = project.run("cargo cairn test")
+    assert output.count("budget result: ok.") == 2 and "running 1 budget\ntest holds ... ok\n" in output
+    assert "cairn.toml has a budget for 'nobody', and no test that ran has that name" in said
+    assert re.search(r"^cairn report target/cairn/test-outer\.cairn$", output, re.M)
+    assert report_of(project.recording("test-outer"))["totals"]["peak_bytes"] >= 1 << 20
+
+    output, _ = project.run("cargo cairn test -- splits")
+    assert output.count("test tests::splits ... ok") == 2 and "tests::spawns" not in output and "holds" not in output
+    output, _ = project.run("cargo cairn test --lib -- --list")
+    assert "tests::later: test" in output and "budget" not in output
+
+    project.write("cairn.toml", '[[test]]\nname = "holds"\nmax-peak = "1MiB"\n')
+    output, _ = project.run("cargo cairn test --test outer", status=101)
+    assert re.search(r"BROKEN  max-peak +1\.0\d MiB of 1\.00 MiB", output), output
+
+    project.write("cairn.toml", '[[test]]\nname = "holds"\nmax-peek = "1MiB"\n')
+    output, said = project.run("cargo cairn test --test outer", status=2)
+    assert output == "" and "cairn.toml:3: unknown setting max-peek" in said
+    (project.folder / "cairn.toml").unlink()
+
+
+def test_check_reads_the_same_file(project):
+    """`cairn check` takes the tables of tests for another's, and judges its own."""
+    project.write("cairn.toml", BUDGETS)
+    output, _ = project.run("cairn check -- /bin/true")
+    assert re.search(r"ok +max-peak .* of 1\.00 GiB", output), output
+    (project.folder / "cairn.toml").unlink()
+
+
+def test_bench_and_build(project):
+    output, _ = project.run("cargo cairn bench --bench speed")
+    assert "fast 2\n" in output and report_of(project.recording("bench-speed"))["totals"]["allocations"] > 3
+    output, _ = project.run("cargo cairn build --release")
+    assert output == "cairn target/release/app\n"
+    _, said = project.run("cargo cairn build --bin nobody", status=101)
+    assert "no bin target named `nobody`" in said
+
+
+def test_diff_has_a_baseline_for_each_branch(project):
+    output, _ = project.run("cargo cairn diff")
+    assert "This run is the baseline of main from now on" in output
+    output, _ = project.run("cargo cairn diff")
+    assert re.search(r"^VERDICT: ", output, re.M), output
+    source = (project.folder / "src/main.rs").read_text()
+    project.write("src/main.rs", source.replace("repeat(1000)", "repeat(3000)"))
+    project.run("git checkout -q -b feature/more")
+    output, _ = project.run("cargo cairn diff --from main", status=1)
+    assert re.search(r"app::words", output) and re.search(r"^VERDICT: .*", output, re.M)
+    output, _ = project.run("cargo cairn diff")
+    assert "This run is the baseline of feature/more from now on" in output
+    project.run("git checkout -q main 2>&1")
+    project.run("cargo cairn diff", status=1)
+    project.run("cargo cairn diff --save")
+    project.run("cargo cairn diff")
+    _, said = project.run("cargo cairn diff --from nobody", status=2)
+    assert "the branch nobody has no baseline" in said
+    project.write("src/main.rs", source)
+    project.run("cargo cairn diff -- 7", status=7)
+
+
+def test_mistakes_are_told(project):
+    _, said = project.run("cargo cairn fly", status=2)
+    assert said == "cargo-cairn: 'fly' is no command; there are run, test, bench, build and diff\n"
+    output, _ = project.run("cargo cairn --help")
+    assert output.startswith("Usage: cargo cairn run|test|bench|build|diff")
+    project.run("mkdir -p empty")
+    settings = {"PATH": f"{project.folder}/bin:/usr/bin:/bin"}
+    _, said = project.run("cargo cairn run", status=2, env=settings)
+    assert "cargo-cairn: cairn is not in PATH" in said
+
+
+def test_a_global_allocator_changes_nothing(tmp_path):
+    """jemalloc as the crates have it: linked statically, with the prefix _rjem_. The program states its counts."""
+    library = PROGRAMS / "attach"
+    source = (ROOT / "tests/programs/attach/rust_jemalloc.rs").read_text()
+    project = Project(tmp_path / "app", {
+        "src/main.rs": source,
+        ".cargo/config.toml": f'[build]\nrustflags = ["-L", "native={library}", "-l", "static=rjem"]\n'})
+    project.run("printf 'r\\nq\\n' | cargo cairn run --release --no-report > said.txt")
+    sites = report_of(project.recording("run-app"))["top"]["allocations"]
+    counts = [site["costs"]["allocations"] for site in sites if site["function"] == "app::build_boxes"]
+    assert sorted(counts) == [1, 50], sites
+
+
+def test_budgets_of_the_crate_are_judged(tmp_path):
+    project = Project(tmp_path / "app", {
+        "Cargo.toml": '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n[dev-dependencies]\n'
+                      f'cairn = {{ path = "{RUST}/cairn", features = ["budget"] }}\n',
+        "src/lib.rs": "pub fn words(text: &str) -> Vec<String> { text.split(' ').map(String::from).collect() }\n"
+                      "#[test] #[cairn::budget(allocations = 3)] fn few() { words(\"a b\"); }\n"
+                      "#[test] #[cairn::budget(allocations = 3)] fn many() { words(\"a b c d\"); }\n"})
+    for name in ("src/main.rs", "tests/outer.rs", "benches/speed.rs"):
+        (project.folder / name).unlink()
+    project.run("cargo test --lib")
+    output, _ = project.run("cargo cairn test --lib", status=101)
+    assert "test few ... ok" in output and "test many ... FAILED" in output
+    assert "many: 5 allocations, and at most 3 were to be" in output
