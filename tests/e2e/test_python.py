@@ -34,11 +34,15 @@ def truth_of(finished):
             for size, frames in json.loads(line).items()}
 
 
-def stacks_of(recording):
-    """The stacks through allocate() and its like; one report has far less text than a whole one."""
+def sites_of(recording):
+    """The call sites of stacks through allocate() and its like; this report has far less text than a whole one."""
     report = recording.report_json("-a", "--filter-function=^allocate")
     assert all(count == 0 for count in counters(report, "loss").values())
-    return [(stack["costs"], stack["frames"]) for site in report["top"]["allocations"] for stack in site["stacks"]]
+    return report["top"]["allocations"]
+
+
+def stacks_of(recording):
+    return [(stack["costs"], stack["frames"]) for site in sites_of(recording) for stack in site["stacks"]]
 
 
 def stacks_by_size(recording):
@@ -53,7 +57,9 @@ def record_aloud(path, *command):
 def test_frames_are_those_of_pythons_own_traceback(record):
     recording = record(PYTHON, PROGRAM, options=["--python"], is_compared=False, is_whole=False)
     assert recording.finished.stderr == b""
-    truth, stacks = truth_of(recording.finished), stacks_by_size(recording)
+    truth, sites = truth_of(recording.finished), sites_of(recording)
+    stacks = {stack["costs"]["allocated_bytes"]: stack["frames"] for site in sites for stack in site["stacks"]
+              if stack["costs"]["allocations"] == 1}
     assert len(truth) > 160
     assert {size: python_frames(stacks[size]) for size in truth} == truth
     for size, frames in truth.items():
@@ -62,6 +68,16 @@ def test_frames_are_those_of_pythons_own_traceback(record):
             names = [frame["function"] for frame in stacks[size]]
             between = stacks[size][names.index("Base.__lt__") + 1:names.index("main")]
             assert between and not any(is_python(frame) for frame in between)
+    assert_call_sites_are_innermost(sites, truth)
+
+
+def assert_call_sites_are_innermost(sites, truth):
+    """They are the innermost frames of Python."""
+    found = {stack["costs"]["allocated_bytes"]: [site["function"], site["file"], site["line"]]
+             for site in sites for stack in site["stacks"] if stack["costs"]["allocations"] == 1}
+    # allocate() has several callers and many sizes, so it is a wrapper.
+    innermost = {size: next(frame for frame in frames if frame[0] != "allocate") for size, frames in truth.items()}
+    assert {size: found[size] for size in innermost} == innermost
 
 
 @pytest.mark.parametrize("way", ["injected", "attached"])
@@ -90,18 +106,6 @@ def test_frames_are_the_same_by_each_way_in(record, scratch, way):
     assert all(frame["function"] != INTERPRETER for size in truth for frame in stacks[size])
 
 
-def test_call_sites_are_the_innermost_frames_of_python(record):
-    recording = record(PYTHON, PROGRAM, options=["--python"], is_compared=False, is_whole=False)
-    report = recording.report_json("-a", "--filter-function=^allocate")
-    found = {stack["costs"]["allocated_bytes"]: [site["function"], site["file"], site["line"]]
-             for site in report["top"]["allocations"] for stack in site["stacks"]
-             if stack["costs"]["allocations"] == 1}
-    # allocate() has several callers and many sizes, so it is a wrapper.
-    sites = {size: next(frame for frame in frames if frame[0] != "allocate")
-             for size, frames in truth_of(recording.finished).items()}
-    assert len(sites) > 160 and {size: found[size] for size in sites} == sites
-
-
 def test_lines_hold_what_tracemalloc_says(record, scratch):
     program = pathlib.Path(__file__).parent.parent / "programs/stacks/python_objects.py"
     settings = {"PYTHONHASHSEED": "0", "PYTHONMALLOC": "malloc"}
@@ -110,7 +114,7 @@ def test_lines_hold_what_tracemalloc_says(record, scratch):
     truth = {line: [bytes_, blocks] for line, bytes_, blocks in json.loads(traced.stdout)}
     assert len(truth) == 4 and all(bytes_ > 50_000 for bytes_, _ in truth.values())
     recording = record(PYTHON, program, options=["--python"], env=settings, is_compared=False, is_whole=False)
-    report = recording.report_json("-l")
+    report = recording.report_of("-n", "0", "-s", "1", "-l")
     found = {site["line"]: [site["costs"]["leaked_bytes"], site["costs"]["leaked_allocations"]]
              for site in report["top"]["leaked_bytes"] if site["file"] == str(program)}
     for line, (bytes_, blocks) in truth.items():  # an object that is taken from a free list is new to tracemalloc only
@@ -126,7 +130,7 @@ def test_a_sampled_recording_has_the_same_frames(record):
 
 def test_stacks_are_native_unless_asked(record):
     recording = record(PYTHON, PROGRAM, is_compared=False, is_whole=False)
-    functions = recording.report_json("--functions")["functions"]["functions"]
+    functions = recording.report_of("-n", "0", "-s", "1", "--functions")["functions"]["functions"]
     assert truth_of(recording.finished) and not any(is_python(function) for function in functions)
     assert any(function["function"] == INTERPRETER for function in functions)
 

@@ -40,7 +40,7 @@ int main() {
 
 
 def names_of(recording):
-    return {pathlib.Path(process["executable"]).name for process in recording.report["processes"]}
+    return {pathlib.Path(process["executable"]).name for process in recording.figures["processes"]}
 
 
 def program_in(recording, name):
@@ -67,7 +67,7 @@ def test_a_compiler_with_all_its_parts(record, scratch):
         assert program_in(linked, part), names_of(linked)
     run = subprocess.run([scratch / "large"], capture_output=True, check=True)
     assert run.stdout == b"1101\n"
-    busiest = max(compiled.report["processes"], key=lambda part: part["costs"]["allocations"])
+    busiest = max(compiled.figures["processes"], key=lambda part: part["costs"]["allocations"])
     assert pathlib.Path(busiest["executable"]).name == "cc1plus"
 
 
