@@ -25,6 +25,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -42,6 +43,7 @@ struct freed_note {
     uint64_t stamp;
     uint64_t latest;
     struct word_block taken; // if the thread keeps a book; of row 0: the block had no word
+    bool is_announced;       // by this one; else an outer realloc has an earlier stamp announced
 };
 
 ALWAYS_INLINE _Atomic uint64_t *freed_table_cell(struct freed_table *table, uint64_t address)

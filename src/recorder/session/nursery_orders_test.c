@@ -54,7 +54,7 @@ static void small_come(struct small_run *run, uint32_t lane, uint32_t at, uint64
 static void small_begin_move(struct lane_producer *p, struct small_run *run, uint32_t lane)
 {
     assert_true(nursery_begin(p));
-    run->note[lane] = nursery_begin_move(p, run->moved[lane]);
+    run->note[lane] = test_begin_move(p, run->moved[lane]);
 }
 
 static void

@@ -180,7 +180,7 @@ static void begin_move(struct world *w, uint32_t lane)
     w->blocks[worker->at].state = TAKEN;
     worker->half = MOVING;
     assert_true(nursery_begin(p));
-    worker->note = nursery_begin_move(p, test_address(worker->at));
+    worker->note = test_begin_move(p, test_address(worker->at));
 }
 
 static void begin_allocation(struct world *w, uint32_t lane)

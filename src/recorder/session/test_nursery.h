@@ -73,6 +73,14 @@ static inline void test_nursery_check(const struct test_nursery *f)
     }
 }
 
+// Begin a reallocation as record_realloc_begins() does.
+static inline struct freed_note test_begin_move(struct lane_producer *p, uint64_t address)
+{
+    const uint64_t stamp = nursery_move_stamp(p);
+    atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], stamp);
+    return nursery_begin_move(p, address, stamp);
+}
+
 // Tell the threads that time has passed.
 static inline void test_nursery_advance(struct test_nursery *f, uint64_t ms)
 {

@@ -169,6 +169,32 @@ static struct thread_state *state_in_order(void)
     return t;
 }
 
+// Announce a realloc, unless a handler does it that interrupted another one: that one's stamp is
+// earlier, so the recorder waits for both. Return whether it is announced. A handler that comes
+// before both words are stored leaves its own frame, and no stamp.
+static bool announce_move(struct thread_state *t, uint64_t stamp, uint64_t frame)
+{
+    if (expected_stamp(t, LANE_PENDING_REALLOC) != 0 &&
+        !guard_frame_is_gone(atomic_load_explicit(&t->moving, memory_order_relaxed), frame)) {
+        return false;
+    }
+    do {
+        atomic_store_explicit(&t->moving, frame, memory_order_relaxed);
+        expect(t, LANE_PENDING_REALLOC, stamp);
+    } while (atomic_load_explicit(&t->moving, memory_order_relaxed) != frame ||
+             expected_stamp(t, LANE_PENDING_REALLOC) != stamp);
+    return true;
+}
+
+static struct freed_note begin_move(struct thread_state *t, uint64_t address, uint64_t frame)
+{
+    const uint64_t stamp = nursery_move_stamp(&t->producer);
+    const bool is_announced = stamp != 0 && announce_move(t, stamp, frame);
+    struct freed_note freed = nursery_begin_move(&t->producer, address, stamp);
+    freed.is_announced = is_announced;
+    return freed;
+}
+
 struct freed_note record_realloc_begins(const void *block)
 {
     struct session_header *session = process_session();
@@ -178,18 +204,15 @@ struct freed_note record_realloc_begins(const void *block)
     // Relaxed: see layout.h.
     if (atomic_load_explicit(&session->recording, memory_order_relaxed) < SESSION_RECORD_BYTES) {
         struct thread_state *t = state_in_order();
-        return t != NULL ? nursery_begin_move(&t->producer, (uint64_t)block)
-                         : (struct freed_note){0};
+        return t != NULL ? begin_move(t, (uint64_t)block, OUR_FRAME) : (struct freed_note){0};
     }
     if (!record_bytes_takes_out((uint64_t)block)) {
         return (struct freed_note){0};
     }
-    const struct thread_state *t = state_here();
+    struct thread_state *t = state_here();
     const uint64_t stamp = stamp_now(session);
-    if (t != NULL) {
-        expect(t, LANE_PENDING_REALLOC, stamp);
-    }
-    return (struct freed_note){.stamp = stamp};
+    return (struct freed_note){.stamp = stamp,
+                               .is_announced = t != NULL && announce_move(t, stamp, OUR_FRAME)};
 }
 
 void record_realloc_fails(const void *block, struct freed_note freed)
@@ -206,7 +229,7 @@ void record_realloc_fails(const void *block, struct freed_note freed)
 
 void record_realloc_ends(struct freed_note freed)
 {
-    const struct thread_state *t = freed.stamp != 0 ? state_here() : NULL;
+    const struct thread_state *t = freed.is_announced ? state_here() : NULL;
     if (t != NULL) {
         expect_no_more(t, LANE_PENDING_REALLOC);
     }

@@ -24,9 +24,9 @@ static bool on_alternate_stack(void)
 // zone, registers, FXSAVE area), 4,688 on AArch64.
 #define FRAMES_APART_BYTES_MAX 512u
 
-static bool is_abandoned(const struct thread_state *t, uint64_t frame)
+bool guard_frame_is_gone(uint64_t noted, uint64_t frame)
 {
-    return frame + FRAMES_APART_BYTES_MAX >= guard_holder(t) && !on_alternate_stack();
+    return frame + FRAMES_APART_BYTES_MAX >= noted && !on_alternate_stack();
 }
 
 // Return this thread's state if it belongs to this process; a forked child finds its parent's.
@@ -96,7 +96,7 @@ struct thread_state *guard_enter_slowly(uint64_t frame)
         }
         thread_exit_arm();
     }
-    const bool was_abandoned = guard_is_held(t) && is_abandoned(t, frame);
+    const bool was_abandoned = guard_is_held(t) && guard_frame_is_gone(guard_holder(t), frame);
     if (guard_is_held(t) && !was_abandoned) {
         return NULL;
     }

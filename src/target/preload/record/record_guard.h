@@ -40,6 +40,9 @@ void guard_drain(struct thread_state *t);
 // code will not go on. NULL as for guard_enter, or the thread has no lane.
 struct thread_state *guard_take_over(uint64_t frame);
 
+// Whether a hook whose frame was noted is gone: it was left by longjmp. `frame` is the caller's.
+bool guard_frame_is_gone(uint64_t noted, uint64_t frame);
+
 // Whether code that the caller interrupted holds this thread's guard.
 bool guard_is_nested(void);
 

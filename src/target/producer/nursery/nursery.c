@@ -316,16 +316,19 @@ static bool pass_growth(struct lane_producer *p, uint64_t old_bytes, uint64_t by
 
 // If the thread is alone now, it may not be when the allocator has moved the block. Then any stamp
 // of the time when it was alone precedes all events of the others, and costs less than a new one.
-struct freed_note nursery_begin_move(struct lane_producer *p, uint64_t address)
+uint64_t nursery_move_stamp(const struct lane_producer *p)
+{
+    if (book_is_kept(p)) {
+        return 0;
+    }
+    return p->is_ordered ? stamp_now(p->session) : p->alone_stamp;
+}
+
+struct freed_note nursery_begin_move(struct lane_producer *p, uint64_t address, uint64_t stamp)
 {
     if (book_is_kept(p)) {
         return (struct freed_note){.stamp = 1, .taken = book_take(p->words, address)};
     }
-    const uint64_t stamp = p->is_ordered ? stamp_now(p->session) : p->alone_stamp;
-    // Relaxed: a thread that gets an address that is freed after this has synchronized with us.
-    atomic_store_explicit(&p->lane->pending_stamps[LANE_PENDING_REALLOC], stamp,
-                          memory_order_relaxed);
-    nursery_fence();
     return (struct freed_note){
         .stamp = stamp,
         .latest =

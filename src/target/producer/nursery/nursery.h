@@ -368,11 +368,16 @@ ALWAYS_INLINE void nursery_forget_latest(struct lane_producer *p)
     p->lane->nursery.last_allocated = 0;
 }
 
-// Announce that the block at `address` is about to be reallocated, for the recorder waits with what
-// other threads do with the address until the thread has sent the reallocation and set
-// LANE_PENDING_REALLOC to 0. Return the moment of the old block's free. Call nursery_begin before,
-// for a thread that has not recorded yet.
-struct freed_note nursery_begin_move(struct lane_producer *p, uint64_t address) MUST_USE;
+// Return the stamp of a reallocation that begins. Call nursery_begin before, for a thread that has
+// not recorded yet. The caller announces it as LANE_PENDING_REALLOC until the reallocation is sent:
+// the recorder waits with what other threads do with the address meanwhile. 0: nothing is to be
+// announced, because the thread keeps a book.
+uint64_t nursery_move_stamp(const struct lane_producer *p) MUST_USE;
+
+// Note that the block at `address` is about to be reallocated, once `stamp` is announced. Return
+// the moment of the old block's free.
+struct freed_note nursery_begin_move(struct lane_producer *p, uint64_t address, uint64_t stamp)
+    MUST_USE;
 
 // Record a reallocation; `slot` names the new block's stack, `freed` is from nursery_begin_move.
 bool nursery_reallocate(struct lane_producer *p,
