@@ -154,9 +154,6 @@ static enum err advance(struct recorder_state *s, size_t index, uint64_t now_ms,
     const enum err result = joining->step->result;
     struct err_info trouble = joining->step->trouble;
     *out_stays = false;
-    if (result == ERR_NO_MEMORY) {
-        return result;
-    }
     if (joining->step->is_known) {
         settle(s, joining);
     } else if (result != ERR_OK && result != ERR_TRUNCATED) {

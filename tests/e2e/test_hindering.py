@@ -127,8 +127,8 @@ def omitted(follower):
 
 
 @pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], pytest.param(["half"], marks=pytest.mark.nightly),
-                                  ["maps", "stop", "cut"], ["threads"]],
-                         ids=["symbols and unmap", "fuse", "half", "maps, stop and cut", "threads"])
+                                  ["maps", "stop", "cut", "room"], ["threads"]],
+                         ids=["symbols and unmap", "fuse", "half", "maps, stop, cut and room", "threads"])
 def test_no_process_holds_up_another_one(scratch, ways):
     with contextlib.ExitStack() as stack:
         begin = time.monotonic()
@@ -150,6 +150,9 @@ def test_no_process_holds_up_another_one(scratch, ways):
         if "fuse" in ways or "half" in ways:
             assert f"process {process.pid} does not let cairn read it in time; it is omitted" in said
             assert omitted(follower) == (1, f"process {process.pid} does not let cairn read it in time")
+        if "room" in ways:
+            assert omitted(follower) == (1, f"process {process.pid} cannot map memory for the agent: Cannot allocate "
+                                            "memory")
         if "threads" in ways and THREADS > THREADS_MAX:
             assert omitted(follower) == (1, f"process {process.pid} has {THREADS + 1} threads; cairn stops at most "
                                             f"{THREADS_MAX} at once")

@@ -94,11 +94,22 @@ static bool reads_files(enum attach_step_kind kind)
     return kind == STEP_OPEN || kind == STEP_SEARCH || kind == STEP_SEARCH_COPY;
 }
 
+// A process that has no room for the agent, or is too large for the recorder, fails alone: the
+// recorder's own lack of memory ends the recording of all.
+static void fail_alone(struct attach_step *step)
+{
+    if (step->result == ERR_NO_MEMORY && step->trouble.text[0] == '\0') {
+        (void)err_set(&step->trouble, ERR_NO_MEMORY, "no memory for process %d", step->pid);
+    }
+    step->result = step->result == ERR_NO_MEMORY ? ERR_IO : step->result;
+}
+
 static void run_step(void *context)
 {
     struct attach_step *step = context;
     step->result = reads_files(step->kind) ? page_probe_touch(step->pid) : ERR_OK;
     step->result = step->result == ERR_OK ? take_step(step) : step->result;
+    fail_alone(step);
 }
 
 static void wake_recorder(void *context)
@@ -123,6 +134,7 @@ struct attach_step *attach_step_start(const struct attach_step *wanted)
     struct aside *aside = aside_start(&work);
     if (aside == NULL) { // nothing else has the step
         step->result = err_set_errno(&step->trouble, errno, "cannot start a thread");
+        fail_alone(step);
     }
     step->aside = aside;
     return step;

@@ -37,7 +37,7 @@ struct attach_step {
     struct session *session;       // borrowed until the step is over or left; NULL: none yet
     int session_fd;                // owned
     // Results, valid once it is over:
-    enum err result;
+    enum err result; // never ERR_NO_MEMORY
     struct err_info trouble;
     bool is_known; // of STEP_OPEN: it is recorded already, or was started by one that is;
                    // of STEP_SEARCH_COPY: it is not recorded

@@ -10,6 +10,7 @@
 //   half   the same, but the first page of two answers: the head of an ELF file whose program
 //          headers are in the second one
 //   maps   has 60,000 mappings
+//   room   may map no more memory
 //   tmp PROGRAM ARGUMENT...  has a /tmp that does not answer, and becomes PROGRAM; writes "no" as
 //          above, else nothing
 //   stop   is stopped by a signal
@@ -29,6 +30,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +41,7 @@ enum {
     MANY_MAPPINGS = 60000,
     STACK_BYTES = 16384,
     CUT_BYTES = 256 << 10,
+    ROOM_BYTES = 64 << 20,
 };
 
 struct mapping {
@@ -282,6 +285,8 @@ int main(int argc, char **argv)
                     CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, NULL) > 0;
     } else if (strcmp(way, "maps") == 0) {
         can = map_often();
+    } else if (strcmp(way, "room") == 0) {
+        can = setrlimit(RLIMIT_AS, &(struct rlimit){ROOM_BYTES, ROOM_BYTES}) == 0;
     } else if (strcmp(way, "cut") == 0) {
         can = map_cut_file(argc > 2 ? argv[2] : "");
     } else if (strcmp(way, "threads") == 0) {
