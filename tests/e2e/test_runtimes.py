@@ -234,6 +234,17 @@ def test_messages_of_an_allocator_are_no_sign_of_its_use(scratch):
     assert f"warning: '{other}' contains mimalloc, but has no symbols" in said
 
 
+@pytest.mark.parametrize("options", [["-static"], ["-static-pie"]])
+def test_a_static_program_is_recognised_by_any_function(scratch, options):
+    """It exports none."""
+    python = built(scratch, "python", *options, "-DFUNCTION=PyMem_RawMalloc")
+    recording, said = recorded(scratch, python)
+    assert said.count("warning") == 1 and f"warning: '{python}' runs Python: small objects " in said
+    assert [unseen["reason"] for unseen in recording.report["unseen"]] == ["python"]
+    _, said = recorded(scratch, python, more={"PYTHONMALLOC": "malloc"})
+    assert "warning" not in said
+
+
 def test_python(scratch):
     """By default small objects are in arenas, and the variable shows them."""
     command = ["/usr/bin/python3", "-c", "x = [str(i) * 5 for i in range(20000)]"]

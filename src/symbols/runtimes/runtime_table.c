@@ -205,7 +205,8 @@ static const struct runtime *of_function(const char *name)
     }
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         const char *wanted = table[i].function;
-        if (wanted != NULL && strncmp(name, wanted, strlen(wanted)) == 0 &&
+        if (wanted != NULL && name[0] == wanted[0] && name[1] == wanted[1] &&
+            strncmp(name, wanted, strlen(wanted)) == 0 &&
             (name[strlen(wanted)] == '\0' || name[strlen(wanted)] == '@')) { // NAME@VERSION
             return table + i;
         }
@@ -213,16 +214,43 @@ static const struct runtime *of_function(const char *name)
     return NULL;
 }
 
-static const struct runtime *find_function(Elf *elf)
+// Find a row by the functions of a table of symbols. *out_count: how many there are, at least, if
+// there is no such row.
+static const struct runtime *find_function(Elf *elf, uint32_t kind, size_t *out_count)
 {
     struct symbol_table table_of_file;
     struct function_symbol function;
     const struct runtime *found = NULL;
-    (void)symbol_table_open(&table_of_file, elf, SHT_DYNSYM); // a missing one is empty
+    *out_count = 0;
+    (void)symbol_table_open(&table_of_file, elf, kind); // a missing one is empty
     while (found == NULL && symbol_table_next(&table_of_file, &function)) {
         found = of_function(function.name);
+        (*out_count)++;
     }
     return found;
+}
+
+static bool has_interpreter(Elf *elf)
+{
+    size_t count = 0;
+    GElf_Phdr header;
+    (void)elf_getphdrnum(elf, &count); // 0 without any
+    for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header) != NULL; i++) {
+        if (header.p_type == PT_INTERP) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A static program exports nothing: there it is any function.
+static const struct runtime *find_any_function(Elf *elf)
+{
+    size_t count = 0;
+    const struct runtime *found = find_function(elf, SHT_DYNSYM, &count);
+    return found == NULL && count == 0 && !has_interpreter(elf)
+               ? find_function(elf, SHT_SYMTAB, &count)
+               : found;
 }
 
 const struct runtime *runtime_table_of_module(const struct elf_file *module, const char *path)
@@ -230,7 +258,7 @@ const struct runtime *runtime_table_of_module(const struct elf_file *module, con
     const struct bytes name = {.data = (const uint8_t *)path, .len = strlen(path)};
     const struct runtime *found = runtime_table_of_library(name);
     if (found == NULL && module->elf != NULL) {
-        found = find_section(module->elf) ?: find_function(module->elf);
+        found = find_section(module->elf) ?: find_any_function(module->elf);
     }
     return found;
 }
