@@ -60,7 +60,7 @@ def options_in_help(command):
 def test_every_command_and_option_is_offered():
     commands = [word for word in answer("") if not word.startswith(":")]
     shown = subprocess.run([CAIRN, "help"], capture_output=True, text=True, check=True).stdout
-    assert commands == re.findall(r"^  ([a-z]+) ", shown.partition("Commands:")[2], re.M)
+    assert commands == re.findall(r"^  ([a-z-]+) ", shown.partition("Commands:")[2], re.M)
     for command in commands:
         wanted = options_in_help(command)
         assert set(answer(command, "--")) == wanted | {"--help"}, command

@@ -5,7 +5,7 @@ import subprocess
 
 from cairn_run import BUILD, PROGRAMS, ROOT, Recording, environment, assert_totals, expected_totals
 
-FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE",
+FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "lib/cairn/probe_program", "share/doc/cairn/LICENSE",
          "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1.gz",
          "share/man/man1/cairn-record.1.gz", "share/man/man1/cairn-top.1.gz", "share/bash-completion/completions/cairn",
          "share/fish/vendor_completions.d/cairn.fish", "share/zsh/site-functions/_cairn",

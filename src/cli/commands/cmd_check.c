@@ -6,7 +6,6 @@
 // The exit status is 0 if all budgets were kept, 1 if one was broken or the program failed, and 2
 // if the check could not run. The temporary recording is removed; --output keeps it.
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "cli/options/name_options.h"
 #include "cli/options/output_name.h"
 #include "cli/record/record_options.h"
+#include "cli/record/scratch_folder.h"
 #include "cli/warnings/warnings.h"
 #include "host/os/file.h"
 
@@ -83,38 +83,6 @@ static const struct option_spec specs[] = {
            "no colours, even on a terminal (also: NO_COLOR)"),
 };
 // clang-format on
-
-// A temporary folder, removed with the recording in it.
-struct scratch {
-    char folder[PATH_MAX];
-    struct strbuf path; // of the recording
-};
-
-static void scratch_remove(struct scratch *scratch)
-{
-    if (scratch->path.len > 0) {
-        (void)unlink(strbuf_text(&scratch->path)); // it may not exist
-    }
-    if (scratch->folder[0] != '\0') {
-        (void)rmdir(scratch->folder); // a rest is small and harmless
-    }
-    strbuf_release(&scratch->path);
-}
-
-static MUST_USE enum err scratch_make(struct scratch *scratch, struct err_info *info)
-{
-    const char *parent = getenv("TMPDIR");
-    parent = parent != NULL && parent[0] != '\0' ? parent : "/tmp";
-    int len = snprintf(scratch->folder, sizeof(scratch->folder), "%s/cairn-check.XXXXXX", parent);
-    bool fits = len > 0 && (size_t)len < sizeof(scratch->folder);
-    if (!fits || mkdtemp(scratch->folder) == NULL) {
-        scratch->folder[0] = '\0';
-        return err_set_errno(info, fits ? errno : ENAMETOOLONG,
-                             "cannot create a temporary directory in '%.200s'", parent);
-    }
-    strbuf_printf(&scratch->path, "%s/check.cairn", scratch->folder);
-    return strbuf_result(&scratch->path);
-}
 
 static MUST_USE enum err
 make_plan(const struct check_fields *fields, struct check_plan *plan, struct err_info *info)
@@ -206,14 +174,14 @@ static int check_program(char **argv,
                          struct check_results *results)
 {
     struct err_info info = {0};
-    CLEANUP(scratch_remove) struct scratch scratch = {0};
+    CLEANUP(scratch_folder_remove) struct scratch_folder scratch = {0};
     CLEANUP(strbuf_release) struct strbuf pattern = {0};
     if (fields->output != NULL) {
         strbuf_append_text(&pattern, fields->output);
-    } else if (scratch_make(&scratch, &info) != ERR_OK) {
+    } else if (scratch_folder_make(&scratch, &info) != ERR_OK) {
         return command_error(&info);
     }
-    output_name_append_path(&pattern, strbuf_text(&scratch.path));
+    output_name_append_path(&pattern, strbuf_text(&scratch.recording));
     struct record_settings settings;
     CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
     if (record_words_take(&fields->recording, &names, &settings, &info) != ERR_OK) {

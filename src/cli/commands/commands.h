@@ -16,3 +16,4 @@ extern const struct command command_symbolize;
 extern const struct command command_cache;
 extern const struct command command_store;
 extern const struct command command_ctl;
+extern const struct command command_self_test;
