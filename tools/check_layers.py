@@ -45,7 +45,7 @@ MODULES = {
                              "real python stacks process record exports"),
     "target/agent": Module("T", "base session target/producer target/unwind target/preload"),
     "host": Module("H", "base", "containers text os threads memory http"),
-    "recording": Module("H", "base host", "format read write"),
+    "recording": Module("H", "base host", "format merge read write"),
     "aggregate": Module("H", "base session host recording", "live_blocks tables rows totals peak . books"),
     "symbols": Module("H", "base host recording", "names elf dwarf jit leak_rules runtimes ."),
     "inject/process": Module("H", "base host", ". threads"),

@@ -110,6 +110,12 @@ static const struct option_spec specs[] = {
     OPTION(0, "push-spool-size", SIZE, "SIZE", FIELD(words.settings.push.spool_max_bytes),
            "with --push: when more than SIZE of profiles wait, drop the oldest and count them "
            "(default: 64MiB)"),
+    OPTION(0, "push-max-samples", COUNT, "N", FIELD(words.settings.push.limits.samples),
+           "with --push: the most samples that the collector takes in a profile; beyond, threads "
+           "are merged, then the rarest call stacks (default: 16000, as Pyroscope)", .minimum = 2),
+    OPTION(0, "push-max-size", SIZE, "SIZE", FIELD(words.settings.push.limits.bytes),
+           "with --push: the largest profile, unpacked, that the collector takes (default: 4MiB, "
+           "as Pyroscope)"),
     OPTION(0, "push-timeout", DURATION_MS, "TIME", FIELD(words.settings.push.timeout_ms),
            "with --push: how long to wait for the answer to a request, and at the end for all of "
            "them (default: 10s)"),

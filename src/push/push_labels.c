@@ -3,6 +3,8 @@
 #include "push/push_labels.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -113,13 +115,19 @@ enum err push_labels_write(const char *const *labels,
 {
     const char *name = value_of(labels, count, service_label);
     name = name != NULL ? name : path_file_name(origin->program);
+    char pid[16] = "";
+    if (origin->pid != 0) {
+        (void)snprintf(pid, sizeof(pid), "%" PRIu32, origin->pid); // fits
+    }
     const struct {
         const char *name;
         struct part value;
     } found[] = {
         {"build_id", {origin->build_id, strlen(origin->build_id)}},
         {"container_id", container_in(origin->cgroup)},
+        {"executable", {origin->executable, strlen(origin->executable)}},
         {"host", {origin->host, strlen(origin->host)}},
+        {"pid", {pid, strlen(pid)}},
         {"pod_uid", pod_in(origin->cgroup)},
     };
     const char *between = "{";

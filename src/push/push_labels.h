@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // push_labels: the name and the labels of a pushed profile, as Pyroscope takes them.
 //
-//   server{build_id=4f1c...,env=prod,host=node7}
+//   server{build_id=4f1c...,env=prod,executable=/srv/server,host=node7,pid=71}
 //
-// The user's labels come first and win over those that cairn finds: host, build_id, and in a
-// container container_id and pod_uid, which are in the path of its control group.
+// The user's labels come first and win over those that cairn finds: host, build_id, pid and
+// executable of the process, and in a container container_id and pod_uid, which are in the path of
+// its control group.
 // Context: H; pure.
 #pragma once
 
@@ -13,10 +14,12 @@
 
 // What cairn finds. Texts are borrowed; "" is unknown.
 struct push_origin {
-    const char *program; // path of the executable
+    const char *program; // path of the executable of the recorded program
     const char *host;
-    const char *build_id;
-    const char *cgroup; // content of /proc/PID/cgroup
+    const char *build_id;   // of the process
+    const char *cgroup;     // content of /proc/PID/cgroup
+    const char *executable; // path of that of the process
+    uint32_t pid;           // 0: several processes
 };
 
 // Check a label of the user, NAME=VALUE. ERR_INVALID with a sentence.

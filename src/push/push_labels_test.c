@@ -25,7 +25,12 @@ static void test_names(void **state)
 {
     static const struct {
         const char *labels[3];
-        struct push_origin origin;
+        struct {
+            const char *program;
+            const char *host;
+            const char *build_id;
+            const char *cgroup;
+        } origin;
         const char *wanted;
     } cases[] = {
         {{NULL}, {"/usr/bin/server", "", "", ""}, "server"},
@@ -71,7 +76,12 @@ static void test_names(void **state)
         while (count < 3 && cases[i].labels[count] != NULL) {
             count++;
         }
-        assert_int_equal(push_labels_write(cases[i].labels, count, &cases[i].origin, &got), ERR_OK);
+        const struct push_origin origin = {.program = cases[i].origin.program,
+                                           .host = cases[i].origin.host,
+                                           .build_id = cases[i].origin.build_id,
+                                           .cgroup = cases[i].origin.cgroup,
+                                           .executable = ""};
+        assert_int_equal(push_labels_write(cases[i].labels, count, &origin, &got), ERR_OK);
         assert_string_equal(strbuf_text(&got), cases[i].wanted);
     }
 }
@@ -102,8 +112,28 @@ static void test_labels(void **state)
     }
 }
 
+static void a_process_has_its_own_labels(void **state)
+{
+    static const char *const labels[] = {"pid=mine"};
+    const struct push_origin origin = {.program = "/bin/sh",
+                                       .host = "n",
+                                       .build_id = "",
+                                       .cgroup = "",
+                                       .executable = "/bin/cat",
+                                       .pid = 71};
+    CLEANUP(strbuf_release) struct strbuf got = {0};
+    (void)state;
+    assert_int_equal(push_labels_write(NULL, 0, &origin, &got), ERR_OK);
+    assert_string_equal(strbuf_text(&got), "sh{executable=/bin/cat,host=n,pid=71}");
+    strbuf_clear(&got);
+    assert_int_equal(push_labels_write(labels, 1, &origin, &got), ERR_OK);
+    assert_string_equal(strbuf_text(&got), "sh{pid=mine,executable=/bin/cat,host=n}");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_labels)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
+                                       cmocka_unit_test(a_process_has_its_own_labels),
+                                       cmocka_unit_test(test_labels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "push/push_process.h"
 
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,6 +18,7 @@
 
 enum {
     ANSWER_MAX_BYTES = 64 << 10,
+    SPOOL_SHARE = 4,  // of the memory, for profiles that wait
     GRACE_MS = 30000, // to read the last state of the recording on a busy machine
 };
 
@@ -53,14 +55,17 @@ static void tell(const struct push *push)
                           memory_order_relaxed);
     atomic_store_explicit(&push->report->waiting_count, pusher->spool.entries.len,
                           memory_order_relaxed);
+    atomic_store_explicit(&push->report->reduced_count,
+                          push->source.reduced_count + pusher->smaller_count, memory_order_relaxed);
 }
 
-static enum err send_entry(void *context, struct bytes entry, struct http_answer *answer)
+static enum err
+send_entry(void *context, struct bytes entry, bool is_smaller, struct http_answer *answer)
 {
     struct push *push = context;
     struct err_info *failure = &push->report->failure;
     CLEANUP(push_request_release) struct push_request made = {0};
-    TRY(push_request_make(push->options->url, entry, &made));
+    TRY(push_request_make(push->options->url, entry, is_smaller, &made));
     const struct http_request request = {.url = strbuf_text(&made.url),
                                          .body = strbuf_bytes(&made.body),
                                          .content_type = push_content_type,
@@ -73,14 +78,22 @@ static enum err send_entry(void *context, struct bytes entry, struct http_answer
     return err == ERR_INVALID ? ERR_IO : err; // ERR_INVALID says that the entry is not ours
 }
 
+static void take_entry(void *context, uint64_t order, struct bytes entry)
+{
+    struct push *push = context;
+    push_spool_add(&push->pusher.spool, order, entry);
+}
+
 static void collect(struct push *push)
 {
-    CLEANUP(strbuf_release) struct strbuf entry = {0};
-    uint64_t order = 0;
-    const enum err err = push_source_collect(&push->source, &entry, &order, &push->report->failure);
-    if (err == ERR_OK) {
-        push_spool_add(&push->pusher.spool, order, strbuf_bytes(&entry));
+    struct err_info info = {0};
+    const enum err err = push_source_collect(&push->source, take_entry, push, &info);
+    if (err != ERR_OK && err != ERR_NOT_FOUND) {
+        info.code = err;
+        (void)err_set(&push->report->failure, err, "%s", err_text(&info)); // for the end
+        push->pusher.spool.lost_count++;
     }
+    (void)malloc_trim(0); // most of the time it only waits
 }
 
 // Send what may be sent now.
@@ -134,8 +147,11 @@ static enum err begin(void *context, struct err_info *info)
                                                .ca_file = push->options->ca_file,
                                                .timeout_ms = push->options->timeout_ms,
                                                .body_max_bytes = ANSWER_MAX_BYTES};
-    TRY(push_spool_open(push->options->spool, push->options->spool_max_bytes, &push->pusher.spool,
-                        info));
+    uint64_t spool_bytes = push->options->spool_max_bytes;
+    if (push->options->spool == NULL && push->options->memory_max_bytes != 0) {
+        spool_bytes = min_u64(spool_bytes, push->options->memory_max_bytes / SPOOL_SHARE);
+    }
+    TRY(push_spool_open(push->options->spool, spool_bytes, &push->pusher.spool, info));
     push->pusher.collect_ms = clock_monotonic_ms() + push->pusher.interval_ms;
     tell(push);
     return http_client_new(&client, &push->client, info);
@@ -172,14 +188,20 @@ enum err push_process_start(const struct push_options *options,
     if (report == MAP_FAILED) {
         return ERR_NO_MEMORY;
     }
-    struct push push = {
-        .options = options,
-        .report = report,
-        .source = {.names = names, .labels = options->labels, .label_count = options->label_count},
-        .pusher = {.interval_ms = options->interval_ms},
-        .end_ms = UINT64_MAX};
-    const struct side_process_work work = {
-        .name = "cairn-push", .what = "its process", .context = &push, .begin = begin, .run = run};
+    struct push push = {.options = options,
+                        .report = report,
+                        .source = {.names = names,
+                                   .limits = options->limits,
+                                   .names_of_processes = {.labels = options->labels,
+                                                          .label_count = options->label_count}},
+                        .pusher = {.interval_ms = options->interval_ms},
+                        .end_ms = UINT64_MAX};
+    const struct side_process_work work = {.name = "cairn-push",
+                                           .what = "its process",
+                                           .memory_max_bytes = options->memory_max_bytes,
+                                           .context = &push,
+                                           .begin = begin,
+                                           .run = run};
     struct push_process process = {.report = report, .side.channel = -1};
     const enum err err = side_process_start(&work, &process.side, info);
     if (err != ERR_OK) {

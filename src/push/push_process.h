@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "host/os/side_process.h"
 #include "profile/model/profile.h"
+#include "push/push_limits.h"
 
 struct push_options {
     const char *url;         // of the collector; NULL: push nothing
@@ -23,7 +24,9 @@ struct push_options {
     const char *spool;       // folder; NULL: memory
     uint64_t spool_max_bytes;
     uint64_t interval_ms;
-    uint64_t timeout_ms;       // of a request, and of all requests at the end
+    uint64_t timeout_ms; // of a request, and of all requests at the end
+    struct push_limits limits;
+    uint64_t memory_max_bytes; // of its process; 0: unlimited
     const char *const *labels; // push_labels.h
     size_t label_count;
 };
@@ -33,6 +36,7 @@ struct push_report {
     _Atomic uint64_t sent_count;    // profiles
     _Atomic uint64_t lost_count;    // dropped for the spool's bound, refused, or lost at the end
     _Atomic uint64_t waiting_count; // in the spool
+    _Atomic uint64_t reduced_count; // in which stacks are added up for the collector's limits
     struct err_info failure;        // the latest one; valid once the process has ended
 };
 

@@ -24,6 +24,7 @@ enum {
     QUERY_MOST = (32 << 10) - 1,
 };
 
+static const struct push_limits limits = {.samples = 16000, .bytes = 4 << 20};
 static const char folder_form[] = "/tmp/push_profile.XXXXXX";
 
 static struct bytes bytes_of(const char *text)
@@ -51,7 +52,8 @@ static void the_address_is_the_bases_with_the_path_once(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(push_request_release) struct push_request request = {0};
-        assert_int_equal(push_request_make(cases[i].base, bytes_of("name=a\nx"), &request), ERR_OK);
+        assert_int_equal(push_request_make(cases[i].base, bytes_of("name=a\nx"), false, &request),
+                         ERR_OK);
         assert_string_equal(strbuf_text(&request.url), cases[i].url);
     }
 }
@@ -73,10 +75,16 @@ static void what_is_no_entry_makes_no_request(void **state)
         {"name=a", NULL},
         {"name=a b\n", NULL},
         {"name=a?\n", NULL},
+        {"3 name=a\nxyz", "b/ingest?name=a"},
+        {"4 name=a\nxyz", NULL},
+        {"0 name=a\nxyz", NULL},
+        {"3name=a\nxyz", NULL},
+        {"3", NULL},
+        {"99999999999999999999999999 name=a\nxyz", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(push_request_release) struct push_request request = {0};
-        const enum err err = push_request_make("b", bytes_of(cases[i].entry), &request);
+        const enum err err = push_request_make("b", bytes_of(cases[i].entry), false, &request);
         assert_int_equal(err, cases[i].url != NULL ? ERR_OK : ERR_INVALID);
         assert_string_equal(strbuf_text(&request.url), cases[i].url != NULL ? cases[i].url : "");
     }
@@ -87,8 +95,30 @@ static void what_is_no_entry_makes_no_request(void **state)
         memset(longest, 'a', QUERY_MOST + more);
         memcpy(longest, start, sizeof(start) - 1);
         longest[QUERY_MOST + more] = '\n';
-        assert_int_equal(push_request_make("b", bytes_of(longest), &request),
+        assert_int_equal(push_request_make("b", bytes_of(longest), false, &request),
                          more == 0 ? ERR_OK : ERR_INVALID);
+    }
+}
+
+static void an_entry_may_have_a_smaller_form(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *entry;
+        bool is_smaller;
+        const char *profile; // NULL: there is none
+    } cases[] = {
+        {"3 name=a\nwholexyz", false, "\r\n\r\nwhole\r\n--"},
+        {"3 name=a\nwholexyz", true, "\r\n\r\nxyz\r\n--"},
+        {"name=a\nwholexyz", true, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(push_request_release) struct push_request request = {0};
+        assert_int_equal(
+            push_request_make("b", bytes_of(cases[i].entry), cases[i].is_smaller, &request),
+            cases[i].profile != NULL ? ERR_OK : ERR_INVALID);
+        assert_true(cases[i].profile == NULL ||
+                    strstr(strbuf_text(&request.body), cases[i].profile) != NULL);
     }
 }
 
@@ -107,7 +137,8 @@ static void the_body_has_two_parts_between_boundaries(void **state)
     CLEANUP(push_request_release) struct push_request request = {0};
     CLEANUP(strbuf_release) struct strbuf end = {0};
     const char *boundary = strstr(push_content_type, "boundary=") + strlen("boundary=");
-    assert_int_equal(push_request_make("b", bytes_of("name=a\nline\n\nend"), &request), ERR_OK);
+    assert_int_equal(push_request_make("b", bytes_of("name=a\nline\n\nend"), false, &request),
+                     ERR_OK);
     const char *body = strbuf_text(&request.body);
     assert_int_equal(strlen(body), request.body.len);
     assert_int_equal(times_in(body, boundary), 3);
@@ -156,14 +187,31 @@ static void write_recording(const struct scene *scene, uint64_t start_ns, uint64
     assert_int_equal(recording_write(&recording, scene->message.path, NULL, &info), ERR_OK);
 }
 
+// The entries of a checkpoint.
+struct taken {
+    struct strbuf text; // owned; of the latest
+    uint64_t order;
+    unsigned count;
+};
+
+static void take(void *context, uint64_t order, struct bytes entry)
+{
+    struct taken *taken = context;
+    strbuf_clear(&taken->text);
+    strbuf_append(&taken->text, entry.data, entry.len);
+    taken->order = order;
+    taken->count++;
+}
+
 static void expect_entry(struct push_source *source, const char *times, uint64_t order)
 {
     struct err_info info = {0};
-    CLEANUP(strbuf_release) struct strbuf entry = {0};
+    struct taken taken = {0};
     CLEANUP(strbuf_release) struct strbuf end = {0};
-    uint64_t found = 0;
-    assert_int_equal(push_source_collect(source, &entry, &found, &info), ERR_OK);
-    assert_int_equal(found, order);
+    assert_int_equal(push_source_collect(source, take, &taken, &info), ERR_OK);
+    assert_int_equal(taken.order, order);
+    assert_int_equal(taken.count, 1);
+    CLEANUP(strbuf_release) struct strbuf entry = taken.text;
     const char *line_end = memchr(entry.data, '\n', entry.len);
     assert_non_null(line_end);
     strbuf_printf(&end, "%%7D&%s&spyName=cairn\n\x1f\x8b", times); // gzip's magic
@@ -172,7 +220,7 @@ static void expect_entry(struct push_source *source, const char *times, uint64_t
     assert_memory_equal(at, strbuf_text(&end), end.len);
     assert_true(strncmp(entry.data, "name=web%7B", 11) == 0);
     assert_non_null(strstr(entry.data, "team%3Dblue"));
-    assert_int_equal(push_source_collect(source, &entry, &found, &info), ERR_NOT_FOUND);
+    assert_int_equal(push_source_collect(source, take, &taken, &info), ERR_NOT_FOUND);
 }
 
 static void each_checkpoint_becomes_an_entry_that_begins_where_the_last_ended(void **state)
@@ -180,14 +228,14 @@ static void each_checkpoint_becomes_an_entry_that_begins_where_the_last_ended(vo
     static const char *const labels[] = {"team=blue"};
     const struct scene *scene = *state;
     const uint64_t second = 1000000000;
-    struct push_source source = {.labels = labels, .label_count = 1};
+    struct push_source source = {.limits = limits,
+                                 .names_of_processes = {.labels = labels, .label_count = 1}};
     struct err_info info = {0};
-    struct strbuf entry = {0};
-    uint64_t order = 7;
-    assert_int_equal(push_source_collect(&source, &entry, &order, &info), ERR_NOT_FOUND);
+    struct taken taken = {.order = 7};
+    assert_int_equal(push_source_collect(&source, take, &taken, &info), ERR_NOT_FOUND);
     assert_int_equal(push_source_set_path(&source, &scene->message), ERR_OK);
-    assert_int_equal(push_source_collect(&source, &entry, &order, &info), ERR_NOT_FOUND);
-    assert_int_equal(order, 7);
+    assert_int_equal(push_source_collect(&source, take, &taken, &info), ERR_NOT_FOUND);
+    assert_int_equal(taken.order, 7);
     write_recording(scene, 100 * second, 15000);
     expect_entry(&source, "from=100&until=115", 115 * second);
     write_recording(scene, 100 * second, 30999);
@@ -199,32 +247,28 @@ static void each_checkpoint_becomes_an_entry_that_begins_where_the_last_ended(vo
     write_recording(scene, 50 * second, 1); // the clock was set back
     expect_entry(&source, "from=50&until=51", 50001 * (second / 1000));
     write_recording(scene, UINT64_MAX, UINT64_MAX);
-    assert_int_equal(push_source_collect(&source, &entry, &order, &info), ERR_OK);
-    assert_true(order > INT64_MAX);
-    strbuf_release(&entry);
-    row_sums_release(&source.history);
-    strbuf_release(&source.name);
-    free(source.path);
+    assert_int_equal(push_source_collect(&source, take, &taken, &info), ERR_OK);
+    assert_true(taken.order > INT64_MAX);
+    strbuf_release(&taken.text);
+    push_source_release(&source);
 }
 
 static void the_file_of_an_earlier_run_is_none_of_ours(void **state)
 {
     struct scene *scene = *state;
-    struct push_source source = {0};
+    struct push_source source = {.limits = limits};
     struct err_info info = {0};
     struct stat status;
-    CLEANUP(strbuf_release) struct strbuf entry = {0};
-    uint64_t order = 0;
+    struct taken taken = {0};
     write_recording(scene, 1, 1);
     assert_int_equal(stat(scene->message.path, &status), 0);
     scene->message.old_identity = file_identity(&status);
     assert_int_equal(push_source_set_path(&source, &scene->message), ERR_OK);
-    assert_int_equal(push_source_collect(&source, &entry, &order, &info), ERR_NOT_FOUND);
+    assert_int_equal(push_source_collect(&source, take, &taken, &info), ERR_NOT_FOUND);
     write_recording(scene, 1, 2);
-    assert_int_equal(push_source_collect(&source, &entry, &order, &info), ERR_OK);
-    row_sums_release(&source.history);
-    strbuf_release(&source.name);
-    free(source.path);
+    assert_int_equal(push_source_collect(&source, take, &taken, &info), ERR_OK);
+    strbuf_release(&taken.text);
+    push_source_release(&source);
 }
 
 int main(void)
@@ -232,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_address_is_the_bases_with_the_path_once),
         cmocka_unit_test(what_is_no_entry_makes_no_request),
+        cmocka_unit_test(an_entry_may_have_a_smaller_form),
         cmocka_unit_test(the_body_has_two_parts_between_boundaries),
         cmocka_unit_test_setup_teardown(
             each_checkpoint_becomes_an_entry_that_begins_where_the_last_ended, make_scene,

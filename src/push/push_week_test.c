@@ -51,8 +51,9 @@ static bool is_down(uint64_t now_ms)
     return hour % 6 == 1 || (hour >= 48 && hour < 96);
 }
 
-static enum err send(void *context, struct bytes entry, struct http_answer *answer)
+static enum err send(void *context, struct bytes entry, bool is_smaller, struct http_answer *answer)
 {
+    assert_false(is_smaller);
     struct week *week = context;
     assert_int_equal(entry.len, PROFILE_BYTES);
     week->requests++;

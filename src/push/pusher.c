@@ -41,24 +41,39 @@ static void wait_longer(struct pusher *pusher, uint64_t asked_ms, uint64_t now_m
     pusher->send_ms = now_ms + max_u64(wait_ms, min_u64(asked_ms, PUSH_WAIT_MAX_MS));
 }
 
+// Send an entry, or its smaller form, and judge the outcome.
+static enum verdict try_to_send(
+    push_send *send, void *context, struct bytes entry, bool is_smaller, uint64_t *retry_after_ms)
+{
+    CLEANUP(http_answer_release) struct http_answer answer = {0};
+    const enum err err = send(context, entry, is_smaller, &answer);
+    *retry_after_ms = answer.retry_after_ms;
+    return err == ERR_INVALID ? VERDICT_REFUSED // not an entry of ours
+           : err != ERR_OK    ? VERDICT_LATER
+                              : verdict_of(answer.status);
+}
+
 bool pusher_send(
     struct pusher *pusher, push_send *send, void *context, uint64_t now_ms, uint64_t random)
 {
     CLEANUP(strbuf_release) struct strbuf entry = {0};
-    CLEANUP(http_answer_release) struct http_answer answer = {0};
+    uint64_t asked_ms;
     if (now_ms < pusher->send_ms || push_spool_oldest(&pusher->spool, &entry) != ERR_OK) {
         return false;
     }
-    const enum err err = send(context, strbuf_bytes(&entry), &answer);
-    const enum verdict verdict = err == ERR_INVALID ? VERDICT_REFUSED // not an entry of ours
-                                 : err != ERR_OK    ? VERDICT_LATER
-                                                    : verdict_of(answer.status);
+    const struct bytes bytes = strbuf_bytes(&entry);
+    enum verdict verdict = try_to_send(send, context, bytes, false, &asked_ms);
+    const bool is_smaller = verdict == VERDICT_REFUSED;
+    if (is_smaller) {
+        verdict = try_to_send(send, context, bytes, true, &asked_ms);
+    }
     if (verdict == VERDICT_LATER) {
-        wait_longer(pusher, answer.retry_after_ms, now_ms, random);
+        wait_longer(pusher, asked_ms, now_ms, random);
         return false;
     }
     push_spool_drop(&pusher->spool, verdict == VERDICT_REFUSED);
     pusher->sent_count += verdict == VERDICT_SENT;
+    pusher->smaller_count += verdict == VERDICT_SENT && is_smaller;
     pusher->wait_ms = 0;
     return true;
 }

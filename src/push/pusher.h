@@ -2,7 +2,9 @@
 // pusher: decides when a profile is made and when it is sent, and keeps the rest in the spool.
 //
 //   collect each interval -> spool -> send the oldest -> 2xx: removed, and the next one
-//                                        '- refused for good (400, 413, ...): removed, counted
+//                                        '- refused for good (400, 413, ...): its smaller form
+//                                        |  is sent, once; if that is refused or there is none:
+//                                        |  removed, counted
 //                                        '- anything else: kept; wait, twice as long each time
 //
 // The wait has a random half, so that many hosts do not come back at once, and is at least what the
@@ -29,11 +31,14 @@ struct pusher {
     uint64_t send_ms;    // earliest time of the next request
     uint64_t wait_ms;    // of the latest failure; 0: the latest request succeeded
     uint64_t sent_count;
+    uint64_t smaller_count;  // of these: in their smaller form
     struct push_spool spool; // owned
 };
 
-// Sends one entry of the spool. The error or the status of the answer is the outcome.
-typedef enum err push_send(void *context, struct bytes entry, struct http_answer *answer);
+// Sends one entry of the spool, or its smaller form. The error or the status of the answer is the
+// outcome. ERR_INVALID: it is not one of ours, or has no smaller form.
+typedef enum err
+push_send(void *context, struct bytes entry, bool is_smaller, struct http_answer *answer);
 
 // Return whether a profile should be made now. The next one is due after the interval.
 bool pusher_is_due(struct pusher *pusher, uint64_t now_ms);

@@ -17,12 +17,19 @@ struct collector {
     enum err err;
     struct http_answer answer;
     unsigned requests;
+    unsigned smaller_status; // of the smaller form; 0: there is none
+    unsigned smaller_requests;
 };
 
-static enum err send(void *context, struct bytes entry, struct http_answer *answer)
+static enum err send(void *context, struct bytes entry, bool is_smaller, struct http_answer *answer)
 {
     struct collector *collector = context;
     assert_int_equal(entry.len, 1);
+    if (is_smaller) {
+        collector->smaller_requests++;
+        answer->status = collector->smaller_status;
+        return collector->smaller_status != 0 ? ERR_OK : ERR_INVALID;
+    }
     collector->requests++;
     *answer = collector->answer;
     return collector->err;
@@ -64,6 +71,38 @@ static void each_answer_has_its_consequence(void **state)
         assert_int_equal(pusher.spool.entries.len, cases[i].stays);
         assert_int_equal(pusher.spool.lost_count, cases[i].is_lost);
         assert_int_equal(pusher.sent_count, !cases[i].stays && !cases[i].is_lost);
+        push_spool_close(&pusher.spool);
+    }
+}
+
+static void a_refused_profile_is_retried_smaller_once(void **state)
+{
+    static const struct {
+        unsigned status;
+        unsigned smaller_status;
+        bool asks_for_smaller;
+        bool stays;
+        bool is_lost;
+    } cases[] = {
+        {200, 200, false, false, false}, {503, 200, false, true, false},
+        {400, 200, true, false, false},  {413, 204, true, false, false},
+        {400, 400, true, false, true},   {413, 0, true, false, true},
+        {422, 500, true, true, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct pusher pusher = {.spool = {.folder = -1, .max_bytes = 10}};
+        struct collector collector = {.answer.status = cases[i].status,
+                                      .smaller_status = cases[i].smaller_status};
+        const bool is_smaller = cases[i].asks_for_smaller && !cases[i].stays && !cases[i].is_lost;
+        add(&pusher, 1);
+        assert_int_equal(pusher_send(&pusher, send, &collector, 0, 0), !cases[i].stays);
+        assert_int_equal(collector.requests, 1);
+        assert_int_equal(collector.smaller_requests, cases[i].asks_for_smaller);
+        assert_int_equal(pusher.spool.entries.len, cases[i].stays);
+        assert_int_equal(pusher.spool.lost_count, cases[i].is_lost);
+        assert_int_equal(pusher.smaller_count, is_smaller);
+        assert_int_equal(pusher.wait_ms != 0, cases[i].stays);
         push_spool_close(&pusher.spool);
     }
 }
@@ -130,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_answer_has_its_consequence),
+        cmocka_unit_test(a_refused_profile_is_retried_smaller_once),
         cmocka_unit_test(the_wait_doubles_up_to_a_bound_and_a_success_ends_it),
         cmocka_unit_test(the_collector_may_ask_for_a_longer_wait),
         cmocka_unit_test(intervals_that_passed_unused_are_not_made_up_for),

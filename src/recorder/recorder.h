@@ -99,13 +99,14 @@ struct recorder_options {
     uint64_t checkpoint_interval_ms; // 0: no checkpoints
     struct run_control_options run;
     struct rotation_options rotation;
-    uint64_t max_memory_bytes;             // memory_budget.h; 0: no cap
-    mode_t file_mode;                      // of the recording; 0: only the owner may read it
-    const char *cgroup_root;               // with guards_oom: /sys/fs/cgroup
-    const _Atomic uint64_t *lost_profiles; // which a collector did not get; NULL: there is none
-    bool guards_oom;                       // oom_guard.h
-    bool lists_blocks;                     // block_list.h
-    bool logs_events;                      // event_log.h; threads then hold no events back
+    uint64_t max_memory_bytes;                // memory_budget.h; 0: no cap
+    mode_t file_mode;                         // of the recording; 0: only the owner may read it
+    const char *cgroup_root;                  // with guards_oom: /sys/fs/cgroup
+    const _Atomic uint64_t *lost_profiles;    // which a collector did not get; NULL: there is none
+    const _Atomic uint64_t *reduced_profiles; // in which stacks are added up for it; or NULL
+    bool guards_oom;                          // oom_guard.h
+    bool lists_blocks;                        // block_list.h
+    bool logs_events;                         // event_log.h; threads then hold no events back
     bool follow_children;
     bool searches_libraries; // preflight_options
     bool allow_own_malloc;   // record as much as possible of a program with an allocator of its own

@@ -110,6 +110,12 @@ enum err recorder_find_runtimes(struct recorder_state *s, bool is_last)
     return ERR_OK;
 }
 
+// Relaxed: the counts of other processes order nothing else.
+static uint64_t count_of(const _Atomic uint64_t *count)
+{
+    return count != NULL ? atomic_load_explicit(count, memory_order_relaxed) : 0;
+}
+
 enum err
 recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggregator_snapshot *out)
 {
@@ -130,10 +136,8 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
         .log = s->options->logs_events ? &s->events : NULL,
         .marks = s->aggregator.marks.marks.items,
         .mark_count = s->aggregator.marks.marks.len,
-        // Relaxed: the count orders nothing else.
-        .lost_profiles = s->options->lost_profiles != NULL
-                             ? atomic_load_explicit(s->options->lost_profiles, memory_order_relaxed)
-                             : 0,
+        .lost_profiles = count_of(s->options->lost_profiles),
+        .reduced_profiles = count_of(s->options->reduced_profiles),
         .unpatched = strbuf_text(&s->unpatched),
         .unpatched_count = s->unpatched_count,
         .hidden = strbuf_text(&s->hidden),

@@ -237,6 +237,7 @@ static const struct service {
     const char *allowed; // their names
     bool takes_uploads;  // PUT has a body
     bool has_viewer;     // whose files are public: the page needs them before it can send the token
+    const char *probed;  // the path that health checks ask for, which cannot send a token; or NULL
     enum MHD_Result (*read)(struct http *http,
                             struct MHD_Connection *connection,
                             const char *target);
@@ -256,7 +257,7 @@ static const struct service {
                       .has_viewer = true,
                       .read = read_store,
                       .write = open_recording},
-  service_of_metrics = {.read = read_metrics};
+  service_of_metrics = {.probed = METRICS_REPLY_READY, .read = read_metrics};
 
 static const struct service *service_of(const struct http *http)
 {
@@ -282,6 +283,14 @@ static enum method method_of(const char *method)
     return 0;
 }
 
+// Return whether the target says nothing about the recording, so that it needs no token.
+static bool is_public(const struct service *service, enum method method, const char *target)
+{
+    return method == METHOD_READ &&
+           ((service->has_viewer && asset_find(target) != NULL) ||
+            (service->probed != NULL && strcmp(target, service->probed) == 0));
+}
+
 // Handle the head of a request. Refusing here closes the connection before the body is read.
 // Accepted requests are answered when they are complete.
 static enum MHD_Result
@@ -293,9 +302,8 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     }
     const struct service *service = service_of(http);
     enum access_verdict verdict = authentication_check(&http->credentials, connection, target);
-    bool is_public = service->has_viewer && verdict == ACCESS_NO_TOKEN && method == METHOD_READ &&
-                     asset_find(target) != NULL;
-    if (verdict != ACCESS_GRANTED && !is_public) {
+    const bool is_free = verdict == ACCESS_NO_TOKEN && is_public(service, method, target);
+    if (verdict != ACCESS_GRANTED && !is_free) {
         return authentication_refuse(&http->credentials, connection, verdict);
     }
     // Without tokens no client has shown one, and the oldest connection makes room for the newest.

@@ -75,12 +75,57 @@ class Request:
         return dict(zip(names, [sum(column) for column in zip(*rows)] or [0] * len(names)))
 
 
+class Limits:
+    """What a server takes. The defaults are those of Pyroscope (pkg/validation/limits.go: MaxProfileSizeBytes,
+    MaxProfileStacktraceSamples, MaxProfileStacktraceDepth, MaxLabelNamesPerSeries, MaxLabelValueLength), which its
+    distributor answers with 400."""
+
+    def __init__(self, unpacked=4 << 20, samples=16000, depth=1000, labels=30, value=2048):
+        self.unpacked, self.samples, self.depth, self.labels, self.value = unpacked, samples, depth, labels, value
+
+    def allow(self, request):
+        profile = gzip.decompress(request.form["profile"])
+        samples = [content for field, content in fields(profile) if field == 2]
+        depths = [sum(byte < 0x80 for byte in content) for sample in samples
+                  for field, content in fields(sample) if field == 1]
+        labels = request.labels[1]
+        return (len(profile) <= self.unpacked and len(samples) <= self.samples and max(depths, default=0) <= self.depth
+                and len(labels) <= self.labels and all(len(value) <= self.value for value in labels.values()))
+
+
+def fields(message):
+    """The fields of a protobuf message: number and content of those with a length, None of others."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value |= (message[at] & 0x7F) << shift
+            shift += 7
+            at += 1
+            if message[at - 1] < 0x80:
+                return value
+
+    while at < len(message):
+        tag = number()
+        if tag & 7 == 0:
+            number()
+            yield tag >> 3, None
+        else:
+            assert tag & 7 == 2, tag
+            length = number()
+            at += length
+            yield tag >> 3, message[at - length:at]
+
+
 class Collector:
     """For use in a with statement. `script`: what to do with the first requests, bytes to send or a
     function of the connection; later ones are taken."""
 
-    def __init__(self, script=(), pem=None, then=OK):
+    def __init__(self, script=(), pem=None, then=OK, limits=None):
         self.script, self.then = list(script), then
+        self.limits = limits or Limits()
         self.requests, self.accepted, self.lines = [], [], []
         self.changed = threading.Condition()
         self.tls = None
@@ -135,6 +180,8 @@ class Collector:
 
     def answer(self, line, request):
         reaction = self.script.pop(0) if self.script else self.then
+        if reaction == OK and not self.limits.allow(request):
+            reaction = answer(400)
         takes = isinstance(reaction, bytes) and reaction.startswith(b"HTTP/1.1 200") or reaction in self.taking
         with self.changed:
             self.requests.append(request)

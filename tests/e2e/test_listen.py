@@ -206,6 +206,10 @@ def test_the_token_opens_as_bearer_and_as_password(scratch):
                                 (basic("", c.token), 200), (basic(c.token, ""), 401), (basic("any", c.token[:-1]), 401),
                                 ({"Authorization": "Basic !"}, 401)]:
             assert c.ask("/metrics", headers)[0] == status, headers
+        # A probe cannot send a token, and learns one bit. From other sites and names nobody learns it.
+        assert c.ask("/ready", {})[0] == c.ask("/ready", {}, method="HEAD")[0] == 200
+        assert c.ask("/ready", {"Host": "evil.example"})[0] == 421 and c.ask("/ready", {}, method="PUT")[0] == 401
+        assert c.ask("/ready", {"Origin": "http://evil.example"})[0] == 403
         for path in ("/metrics", "/ready", "/debug/pprof/heap", "/"):  # addresses are in the logs of proxies
             assert c.ask(f"{path}?token={c.token}", {})[0] == 401, path
         host = {"Host": "evil.example", "Authorization": f"Bearer {c.token}"}
@@ -219,7 +223,7 @@ def test_a_token_file_is_made_once_and_read(scratch):
         with Listening(scratch / "c.cairn", options=["--token-file", path]) as c:
             token = path.read_text().strip()
             assert c.token is None and stat.S_IMODE(path.stat().st_mode) == 0o600
-            assert c.ask("/ready", basic("cairn", token))[0] == 503 and c.ask("/ready", {})[0] == 401
+            assert c.ask("/ready", basic("cairn", token))[0] == 503 and c.ask("/metrics", {})[0] == 401
             c.end()
     assert re.fullmatch("[0-9a-f]{32}", token)
 

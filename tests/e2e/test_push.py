@@ -16,7 +16,7 @@ import subprocess
 import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
-from collector import Collector, answer, endless, stall
+from collector import Collector, Limits, answer, endless, stall
 from conversation import Conversation
 from protoc import Decoded
 from waiting import DEADLINE_SECONDS, wait_until
@@ -103,10 +103,95 @@ def test_blocks_of_processes_that_have_ended_are_not_in_use(scratch):
                               scratch / "c.cairn", "--", "sh", "-c", f"{PROGRAMS}/obedient {commands}; true"],
                              check=True, capture_output=True, env=environment(), timeout=DEADLINE_SECONDS)
     recording = Recording(scratch / "c.cairn", run)
-    shell = recording.report["processes"][0]["costs"]
-    sums = collector.accepted[-1].sums(scratch)
-    assert (sums["inuse_objects"], sums["inuse_space"]) == (shell["leaked_allocations"], shell["leaked_bytes"])
-    assert recording.totals["leaked_allocations"] >= sums["inuse_objects"] + 7
+    of_shell, of_child = (request.sums(scratch) for request in by_executable(collector.accepted, "sh", "obedient"))
+    shell, child = (process["costs"] for process in recording.report["processes"])
+    assert (of_shell["inuse_objects"], of_shell["inuse_space"]) == (shell["leaked_allocations"], shell["leaked_bytes"])
+    assert child["leaked_allocations"] >= 7 and of_child["inuse_objects"] == 0
+
+
+def by_executable(requests, *names):
+    """The latest request of each of these programs."""
+    return [[request for request in requests if pathlib.Path(request.labels[1]["executable"]).name == name][-1]
+            for name in names]
+
+
+def test_each_process_has_profiles_of_its_own(scratch):
+    commands = scratch / "commands"
+    commands.write_text("a 7 100\nq\n")
+    with Collector() as collector:
+        run = subprocess.run([CAIRN, "record", "-q", "--push", collector.url, "--push-timeout", "60s", "-o",
+                              scratch / "c.cairn", "--", "sh", "-c", f"{PROGRAMS}/obedient {commands}; ls >&2"],
+                             check=True, capture_output=True, env=environment(), timeout=DEADLINE_SECONDS)
+    recording = Recording(scratch / "c.cairn", run)
+    assert_allocated(collector.accepted, recording, scratch)
+    for process in recording.report["processes"]:
+        own = [request for request in collector.accepted if request.labels[1]["pid"] == str(process["pid"])]
+        assert allocated(own, scratch) == (process["costs"]["allocations"], process["costs"]["allocated_bytes"])
+        name, labels = own[0].labels
+        notes = subprocess.run(["readelf", "-n", labels["executable"]], check=True, capture_output=True, text=True)
+        assert name == pathlib.Path(recording.report["processes"][0]["executable"]).name
+        assert labels["executable"] == process["executable"] and f"Build ID: {labels['build_id']}\n" in notes.stdout
+    assert len({request.labels[1]["pid"] for request in collector.accepted}) == 3
+
+
+# --- the limits of a collector --------------------------------------------------------------------
+
+MANY = [PROGRAMS / "distinct_stacks", "700", "1"]  # 700 stacks, each with one block
+MERGED = 5  # stacks of `threads`, which has 17 rows
+
+
+@pytest.mark.parametrize("limits, options", [
+    (Limits(samples=100), ["--push-max-samples", "100"]), (Limits(unpacked=20000), ["--push-max-size", "20000B"]),
+    (Limits(), [])])
+def test_a_profile_keeps_to_the_limits_of_the_collector_and_every_sum(limits, options, scratch):
+    with Collector(limits=limits) as collector:
+        run = subprocess.run([CAIRN, "record", "-q", "--push", collector.url, *options, "--push-timeout", "60s", "-o",
+                              scratch / "c.cairn", "--", *MANY], check=True, capture_output=True,
+                             env=environment(), timeout=DEADLINE_SECONDS)
+    assert run.stderr == b"" and len(collector.requests) == len(collector.accepted) == 1
+    (request,) = collector.accepted
+    recording = Recording(scratch / "c.cairn", run, stacks_max=1)
+    assert_allocated([request], recording, scratch)
+    profile = Decoded(request.form["profile"])
+    notes = [note for note in profile.comments() if "[other]" in note]
+    assert len(notes) == (1 if options else 0) and ("[other]" in profile.functions()) == bool(options)
+    if options:
+        assert re.fullmatch(r"the collector's limits: \d+ call stacks with little are added up as \[other\]", notes[0])
+
+
+def test_threads_are_merged_before_stacks(scratch):
+    """Four threads with the same stacks: within the limit once they are one."""
+    with Collector(limits=Limits(samples=MERGED)) as collector:
+        run = subprocess.run([CAIRN, "record", "-q", "--push", collector.url, "--push-max-samples", str(MERGED),
+                              "--push-timeout", "60s", "-o", scratch / "c.cairn", "--", PROGRAMS / "threads"],
+                             check=True, capture_output=True, env=environment(), timeout=DEADLINE_SECONDS)
+    assert run.stderr == b"" and len(collector.requests) == len(collector.accepted) == 1
+    profile = Decoded(collector.accepted[0].form["profile"])
+    assert_allocated(collector.accepted, Recording(scratch / "c.cairn", run), scratch)
+    assert "[other]" not in profile.functions() and "thread" not in profile.strings
+
+
+def test_what_is_added_up_is_counted_in_the_recording(scratch):
+    path = scratch / "c.cairn"
+    with Collector() as collector:
+        cairn = subprocess.Popen([CAIRN, "record", "-q", "--push", collector.url, "--push-max-samples", "100",
+                                  "--push-interval", "100ms", "--checkpoint-interval", "100ms", "-o", path, "--",
+                                  PROGRAMS / "distinct_stacks", "700", "100000000"], env=environment())
+        wait_until(lambda: path.exists() and Recording(path, None, stacks_max=1).notes.get("reduced_profiles", 0) > 0,
+                   "the note in the recording")
+        cairn.terminate()
+        cairn.wait(DEADLINE_SECONDS)
+    assert len(collector.requests) == len(collector.accepted) > 0
+
+
+def test_a_refused_profile_is_sent_smaller_once(scratch):
+    """The limits of this collector are lower than cairn was told."""
+    with Collector(limits=Limits(samples=300)) as collector:
+        run = subprocess.run([CAIRN, "record", "-q", "--push", collector.url, "--push-timeout", "60s", "-o",
+                              scratch / "c.cairn", "--", *MANY], check=True, capture_output=True,
+                             env=environment(), timeout=DEADLINE_SECONDS)
+    assert run.stderr == b"" and (len(collector.requests), len(collector.accepted)) == (2, 1)
+    assert_allocated(collector.accepted, Recording(scratch / "c.cairn", run, stacks_max=1), scratch)
 
 
 def test_protoc_reads_what_is_pushed_and_exported(scratch):

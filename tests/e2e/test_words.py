@@ -11,7 +11,7 @@ from cairn_run import CAIRN, PROGRAMS, ROOT, environment
 
 JSON_PAGE = (ROOT / "docs" / "format" / "json.md").read_text()
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
-RARE = {"lost_profiles", "events_left_out", "blocks_left_out", "unread_parts", "unpatched_functions",
+RARE = {"lost_profiles", "reduced_profiles", "events_left_out", "blocks_left_out", "unread_parts", "unpatched_functions",
         "hidden_allocators", "unjoined_processes", "slow_processes", "omitted_processes"}
 
 

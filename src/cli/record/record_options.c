@@ -40,7 +40,8 @@ const struct option_spec record_option_specs[RECORD_OPTION_COUNT] = {
            "maximum frames per stack; the middle of deeper stacks is omitted (default: 512, "
            "maximum: 1536)", .minimum = 8),
     OPTION(0, "max-memory", SIZE, "SIZE", FIELD(settings.recorder.max_memory_bytes),
-           "memory limit of the recorder, at least 64MiB; beyond it the rarest call stacks are "
+           "memory limit of the recorder, at least 64MiB, and with --listen or --push of all "
+           "processes of cairn together; beyond it the rarest call stacks are "
            "merged and new blocks are sampled, which the report states (default: a quarter of the "
            "RAM or of the cgroup limit)"),
     OPTION(0, "blocks", FLAG, NULL, FIELD(settings.recorder.lists_blocks),

@@ -15,6 +15,7 @@
 
 #include "aggregate/memory_budget.h"
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/names/background_symbolizer.h"
 #include "cli/names/jit_names.h"
 #include "cli/names/record_names.h"
@@ -39,8 +40,21 @@ enum {
 // Path of the preloaded library, relative to the folder of this executable.
 static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
 
-// Return the memory limit of the recorder. The default is a quarter of the available memory: the
-// rest is for the program.
+// How --max-memory is divided: a recorder alone has it, besides the copies that write checkpoints.
+// With --listen or --push there are processes beside it, and all of them have it together:
+//
+//   |      recorder      | copy that writes |  --push  | --listen |
+//   0                   1/2                3/4        7/8         1
+//
+// The server holds one lean profile of what the recorder holds (input_file.h).
+enum {
+    RECORDER_SHARE = 2,
+    PUSH_SHARE = 8,
+    PUSH_MIN_BYTES = 32 << 20, // the libraries that it loads take some
+};
+
+// Return the memory limit of cairn. The default is a quarter of the available memory: the rest is
+// for the program.
 static uint64_t max_memory_bytes(const struct record_settings *settings)
 {
     enum {
@@ -51,6 +65,14 @@ static uint64_t max_memory_bytes(const struct record_settings *settings)
     }
     const uint64_t share = memory_limit_here() / SHARE;
     return share > MEMORY_BUDGET_MIN ? share : MEMORY_BUDGET_MIN;
+}
+
+// Return the part of it for the recorder itself.
+static uint64_t recorder_memory_bytes(const struct record_settings *settings)
+{
+    const uint64_t all = max_memory_bytes(settings);
+    const bool is_alone = settings->listen.address == NULL && settings->push.url == NULL;
+    return is_alone ? all : max_u64(all / RECORDER_SHARE, MEMORY_BUDGET_MIN);
 }
 
 // State of a run: the data of the recorder's callbacks, and the result.
@@ -236,7 +258,9 @@ start_side_processes(const struct record_settings *settings, struct run *run, st
     if (said.len > 0 && !settings->is_quiet) {
         say(run, strbuf_text(&said));
     }
-    const enum err err = record_push_start(&settings->push, &run->sources, &run->push, info);
+    struct push_options push = settings->push;
+    push.memory_max_bytes = max_u64(max_memory_bytes(settings) / PUSH_SHARE, PUSH_MIN_BYTES);
+    const enum err err = record_push_start(&push, &run->sources, &run->push, info);
     if (err != ERR_OK) {
         (void)metrics_server_stop(&run->server); // nothing is recorded, so nothing is served
     }
@@ -312,9 +336,12 @@ static void record(const struct record_settings *settings,
     options.argv = argv;
     options.preload_library = strbuf_text(&library);
     options.tool_version = CAIRN_VERSION;
-    options.max_memory_bytes = max_memory_bytes(settings);
+    options.max_memory_bytes = recorder_memory_bytes(settings);
     options.cgroup_root = cgroup_root != NULL ? cgroup_root : "/sys/fs/cgroup";
-    options.lost_profiles = run->push.report != NULL ? &run->push.report->lost_count : NULL;
+    if (run->push.report != NULL) {
+        options.lost_profiles = &run->push.report->lost_count;
+        options.reduced_profiles = &run->push.report->reduced_count;
+    }
     options.tells_runtimes = !settings->is_quiet; // it is no error
     options.follow_children = !settings->no_children;
     options.check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1");

@@ -25,7 +25,10 @@ struct record_settings {
 #define RECORD_DEFAULTS                                                                      \
     {                                                                                        \
         .recorder = {.checkpoint_interval_ms = 10000, .max_frames = SESSION_FRAMES_DEFAULT}, \
-        .push = {.interval_ms = 15000, .timeout_ms = 10000, .spool_max_bytes = 64 << 20},    \
+        .push = {.interval_ms = 15000,                                                       \
+                 .timeout_ms = 10000,                                                        \
+                 .spool_max_bytes = 64 << 20,                                                \
+                 .limits = {.samples = 16000, .bytes = 4 << 20}},                            \
     }
 
 struct record_outcome {

@@ -9,8 +9,10 @@
 //
 //   alloc_objects, alloc_space, inuse_objects, inuse_space    the last one is what pprof shows
 //
-// Unknown ones are omitted. The comments are the command line, and the errors of the sums of these
-// values if the recording was sampled; pprof prints them at the head of its reports.
+// Unknown ones are omitted. A collector may limit the samples: then rows are added up in one sample
+// with the invented frame [other], and a comment has their number. If the recording has merged
+// threads, samples have none. The other comments are the command line, and the errors of the sums
+// of these values if the recording was sampled; pprof prints them at the head of its reports.
 //
 // Numbers beyond INT64_MAX, which only a forged recording has, become INT64_MAX.
 
@@ -57,9 +59,11 @@ struct pprof {
     struct u32_vec has_frame;       // owned; by frame, 1 if its location was written
     struct map_u64 functions;       // owned; (function, file) -> id in the profile
     struct costs sums;              // of all samples
-    struct strbuf message;          // owned; scratch for a field of the profile
-    struct strbuf part;             // owned; scratch for a field of that field
-    struct strbuf text;             // owned; scratch for a cleaned name
+    struct costs other;             // of rows without a sample of their own
+    struct export_size size;
+    struct strbuf message; // owned; scratch for a field of the profile
+    struct strbuf part;    // owned; scratch for a field of that field
+    struct strbuf text;    // owned; scratch for a cleaned name
 };
 
 static void pprof_release(struct pprof *p)
@@ -278,15 +282,54 @@ static bool is_empty(const struct pprof *p, const struct costs *costs)
     return true;
 }
 
-static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
+// Add the values of a sample to the message.
+static void add_values(struct pprof *p, const struct costs *costs)
+{
+    for (size_t i = 0; i < VALUE_COUNT; i++) {
+        if (has_value(p, i)) {
+            protobuf_varint(&p->part, signed_value(costs_get(costs, cost_of_value(p, i))));
+        }
+    }
+    protobuf_message(&p->message, 2, &p->part);
+}
+
+static MUST_USE enum err add_labels(struct pprof *p, const struct rec_row *row)
 {
     const struct recording *recording = &p->view->profile->recording;
-    const struct rec_row *row = &recording->rows[p->view->selection.rows.items[index]];
+    const struct rec_thread *thread = &recording->threads[row->thread];
+    if (!recording->has_merged_threads) {
+        uint64_t name;
+        TRY(intern(p, profile_string(p->view->profile, thread->name), &name));
+        TRY(add_label(p, "thread", name, 0));
+        TRY(add_label(p, "thread_id", 0, thread->thread_id));
+    }
+    return add_label(p, "pid", 0, recording->processes[thread->process].pid);
+}
+
+static enum export_fate fate_of(const struct pprof *p, uint32_t row)
+{
+    const struct export_changes *changes = p->view->changes;
+    return changes == NULL || changes->fates.len == 0 ? EXPORT_ALONE
+                                                      : (enum export_fate)changes->fates.items[row];
+}
+
+// Write a row as a sample, or add it to the other ones.
+static MUST_USE enum err emit_row(struct pprof *p, size_t index)
+{
+    const struct recording *recording = &p->view->profile->recording;
+    const uint32_t number = p->view->selection.rows.items[index];
+    const struct rec_row *row = &recording->rows[number];
     const struct costs costs = sample_costs(p, index);
-    if (p->view->changes != NULL && is_empty(p, &costs)) {
+    const enum export_fate fate = fate_of(p, number);
+    if (fate == EXPORT_NOWHERE || (p->view->changes != NULL && is_empty(p, &costs))) {
         return ERR_OK; // most stacks of a long run
     }
     costs_add(&p->sums, &costs);
+    if (fate == EXPORT_IN_OTHER) {
+        costs_add(&p->other, &costs);
+        p->size.other_count++;
+        return ERR_OK;
+    }
     uint32_t end = row->node; // the first frame that is not shown
     while (end != 0 && selection_chain(&p->view->selection, end).count > 0) {
         end = recording->nodes[end].parent;
@@ -298,20 +341,36 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
         protobuf_varint(&p->part, (uint64_t)recording->nodes[at].frame + 1);
     }
     protobuf_message(&p->message, 1, &p->part);
+    add_values(p, &costs);
+    TRY(add_labels(p, row));
+    p->size.sample_count++;
+    return emit(p, PROFILE_SAMPLE);
+}
 
-    for (size_t i = 0; i < VALUE_COUNT; i++) {
-        if (has_value(p, i)) {
-            protobuf_varint(&p->part, signed_value(costs_get(&costs, cost_of_value(p, i))));
-        }
+// Write the sample of all other rows, with the location and the function that it needs. Frames and
+// functions have lower ids.
+static MUST_USE enum err emit_other(struct pprof *p)
+{
+    static const char name[] = "[other]";
+    const uint64_t location = (uint64_t)p->view->profile->recording.frame_count + 1;
+    const uint64_t function = map_u64_count(&p->functions) + 1;
+    uint64_t text;
+    if (p->size.other_count == 0) {
+        return ERR_OK;
     }
-    protobuf_message(&p->message, 2, &p->part);
-
-    const struct rec_thread *thread = &recording->threads[row->thread];
-    uint64_t name;
-    TRY(intern(p, profile_string(p->view->profile, thread->name), &name));
-    TRY(add_label(p, "thread", name, 0));
-    TRY(add_label(p, "thread_id", 0, thread->thread_id));
-    TRY(add_label(p, "pid", 0, recording->processes[thread->process].pid));
+    TRY(intern(p, name, &text));
+    protobuf_u64(&p->message, 1, function);
+    protobuf_u64(&p->message, 2, text);
+    protobuf_u64(&p->message, 3, text);
+    TRY(emit(p, PROFILE_FUNCTION));
+    protobuf_u64(&p->part, 1, function);
+    protobuf_u64(&p->message, 1, location);
+    protobuf_message(&p->message, 4, &p->part);
+    TRY(emit(p, PROFILE_LOCATION));
+    protobuf_varint(&p->part, location);
+    protobuf_message(&p->message, 1, &p->part);
+    add_values(p, &p->other);
+    p->size.sample_count++;
     return emit(p, PROFILE_SAMPLE);
 }
 
@@ -344,6 +403,20 @@ static MUST_USE enum err add_comment(struct pprof *p, const char *text, struct s
     return ERR_OK;
 }
 
+// Add the comment on what is in [other], if anything is.
+static MUST_USE enum err add_other_note(struct pprof *p, struct strbuf *fields)
+{
+    CLEANUP(strbuf_release) struct strbuf note = {0};
+    if (p->size.other_count == 0) {
+        return ERR_OK;
+    }
+    strbuf_printf(&note,
+                  "the collector's limits: %zu call stacks with little are added up as [other]",
+                  p->size.other_count);
+    TRY(strbuf_result(&note));
+    return add_comment(p, strbuf_text(&note), fields);
+}
+
 // Add the comment that the figures are estimates, if they are.
 static MUST_USE enum err add_estimates(struct pprof *p, struct strbuf *fields)
 {
@@ -374,6 +447,7 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     protobuf_u64(&fields, PROFILE_PERIOD, period_bytes != 0 ? period_bytes : 1);
     TRY(add_comment(p, profile_string(profile, meta->command_line), &fields));
     TRY(add_estimates(p, &fields));
+    TRY(add_other_note(p, &fields));
     protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);
     TRY(strbuf_result(&fields));
     packed_stream_write(&p->packed, strbuf_bytes(&fields));
@@ -407,11 +481,17 @@ static enum err write_pprof(const struct export_view *view, FILE *out)
     TRY(emit_type(&p, PROFILE_PERIOD_TYPE, "space", "bytes"));
     TRY(emit_mappings(&p));
     for (size_t i = 0; i < view->selection.rows.len; i++) {
-        TRY(emit_sample(&p, i));
+        TRY(emit_row(&p, i));
     }
+    TRY(emit_other(&p));
     TRY(write_scalars(&p));
     TRY(write_strings(&p));
-    return packed_stream_finish(&p.packed);
+    TRY(packed_stream_finish(&p.packed));
+    p.size.unpacked_bytes = p.packed.z.total_in;
+    if (view->size != NULL) {
+        *view->size = p.size;
+    }
+    return ERR_OK;
 }
 
 const struct exporter exporter_pprof = {
@@ -419,6 +499,7 @@ const struct exporter exporter_pprof = {
     .file_suffix = ".pb.gz",
     .help = "for Go's pprof: objects and bytes, allocated and in use",
     .is_binary = true,
+    .is_flat = true,
     .uses = EXPORT_USES_MOMENT,
     .write = write_pprof,
 };

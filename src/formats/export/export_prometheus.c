@@ -418,6 +418,7 @@ static enum err write_prometheus(const struct export_view *view, FILE *out)
 const struct exporter exporter_prometheus = {
     .name = "prometheus",
     .file_suffix = ".prom",
+    .is_flat = true,
     .help = "metrics: live heap, counters, resident size, losses, the largest call sites",
     .write = write_prometheus,
 };

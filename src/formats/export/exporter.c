@@ -57,11 +57,14 @@ enum err export_view_build(const struct profile *profile,
                                .moment = request->moment,
                                .packing = request->packing,
                                .changes = request->changes,
+                               .size = request->size,
                                .is_now = request->is_now};
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(choose_figures(&view, request, info));
-    TRY(call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, &view.tree));
-    TRY(call_tree_add_up(&view.tree));
+    if (!request->exporter->is_flat) {
+        TRY(call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, &view.tree));
+        TRY(call_tree_add_up(&view.tree));
+    }
     *out = TAKE(view);
     return ERR_OK;
 }

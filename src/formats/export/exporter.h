@@ -34,11 +34,26 @@ enum export_moment {
 
 struct exporter;
 
+// What becomes of a row in a profile for a collector with limits.
+enum export_fate {
+    EXPORT_ALONE,    // a sample of its own
+    EXPORT_IN_OTHER, // a part of the sample [other]
+    EXPORT_NOWHERE,  // a part of another profile
+};
+
 // What was allocated between two checkpoints of one run, for collectors that add profiles up.
 struct export_changes {
     struct row_change_vec rows; // owned by the caller; by row of the recording
+    struct flag_vec fates;      // owned by the caller; enum export_fate by row; empty: all alone
     uint64_t from_unix_ns;
     uint64_t until_unix_ns;
+};
+
+// How large a written profile is.
+struct export_size {
+    size_t sample_count;
+    size_t other_count; // rows that are in [other]
+    uint64_t unpacked_bytes;
 };
 
 // The options of an export.
@@ -49,6 +64,7 @@ struct export_request {
     enum packing packing;                 // from the suffix of the output's name
     bool is_now;                          // the state of a program that runs, for collectors
     const struct export_changes *changes; // with is_now, for pprof: allocations since then; or NULL
+    struct export_size *size;             // for pprof: set when it is written; or NULL
 };
 
 struct export_view {
@@ -56,12 +72,14 @@ struct export_view {
     const struct profile *profile;        // borrowed
     const struct filter *filter;          // borrowed; source of `selection`
     struct selection selection;           // owned
-    struct call_tree tree;                // owned; top-down, by location, with inclusive costs
+    struct call_tree tree;                // owned; top-down, by location, with inclusive costs;
+                                          // empty for an exporter that is flat
     enum cost cost;                       // COST_COUNT: unspecified
     enum cost usual_cost;                 // `cost`, or the first known default cost
     enum export_moment moment;            // at the peak or at the end
     enum packing packing;                 // for a format that may be packed
     const struct export_changes *changes; // borrowed; NULL: allocations since the start
+    struct export_size *size;             // borrowed; may be NULL
     bool is_now; // blocks of ended processes are not in use; the time is that of the checkpoint
 };
 
@@ -80,6 +98,7 @@ struct exporter {
     bool goes_by_name;       // its readers detect the packing by .gz or .zst
     const char *help;        // one line: its readers and its content
     bool is_binary;          // unsuitable for terminals
+    bool is_flat;            // it needs no tree, which is large
     uint32_t uses;           // enum export_uses
     uint32_t needs;          // bit n: the format needs enum cost n
     enum err (*write)(const struct export_view *view, FILE *out);

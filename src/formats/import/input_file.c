@@ -99,12 +99,12 @@ bool input_is_profile(const char *path)
            (input.importer != NULL || input.is_recording);
 }
 
-enum err input_open_recording(const char *path,
-                              struct progress *progress,
-                              struct recording *out,
-                              struct recording_open_result *result,
-                              const struct importer **out_importer,
-                              struct err_info *info)
+static MUST_USE enum err read_recording(const char *path,
+                                        const struct recording_limits *limits,
+                                        struct recording *out,
+                                        struct recording_open_result *result,
+                                        const struct importer **out_importer,
+                                        struct err_info *info)
 {
     CLEANUP(input_close) struct input input = {.fd = -1};
     TRY(input_open(&input, path, info));
@@ -112,17 +112,43 @@ enum err input_open_recording(const char *path,
         *out_importer = input.importer;
     }
     if (input.importer == NULL) {
-        struct recording_limits limits = recording_default_limits;
-        limits.progress = progress;
-        return recording_open_fd(input.fd, path, &limits, out, result, info);
+        return recording_open_fd(input.fd, path, limits, out, result, info);
     }
     char damage[IMPORT_DAMAGE_BYTES];
-    input.in.progress = progress;
+    input.in.progress = limits->progress;
     TRY(importer_read(input.importer, &input.in, out, damage, info));
     *result = (struct recording_open_result){.condition = damage[0] != '\0' ? RECORDING_TRUNCATED
                                                                             : RECORDING_COMPLETE,
                                              .file_bytes = input.source.bytes};
     (void)snprintf(result->missing, sizeof(result->missing), "%s", damage); // fits
+    return ERR_OK;
+}
+
+enum err input_open_recording(const char *path,
+                              struct progress *progress,
+                              struct recording *out,
+                              struct recording_open_result *result,
+                              const struct importer **out_importer,
+                              struct err_info *info)
+{
+    struct recording_limits limits = recording_default_limits;
+    limits.progress = progress;
+    return read_recording(path, &limits, out, result, out_importer, info);
+}
+
+static MUST_USE enum err read_profile(const char *path,
+                                      const struct name_sources *sources,
+                                      const struct recording_limits *limits,
+                                      struct profile **out,
+                                      struct err_info *info)
+{
+    CLEANUP(recording_release) struct recording recording = {0};
+    struct recording_open_result result = {0};
+    TRY(read_recording(path, limits, &recording, &result, NULL, info));
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    TRY(profile_take_recording(&recording, &result, sources, limits->progress, &profile, info));
+    TRY(asked_wrappers_apply(profile, sources, info));
+    *out = TAKE(profile);
     return ERR_OK;
 }
 
@@ -132,12 +158,18 @@ enum err input_open_profile(const char *path,
                             struct profile **out,
                             struct err_info *info)
 {
-    CLEANUP(recording_release) struct recording recording = {0};
-    struct recording_open_result result = {0};
-    TRY(input_open_recording(path, progress, &recording, &result, NULL, info));
-    CLEANUP(profile_closep) struct profile *profile = NULL;
-    TRY(profile_take_recording(&recording, &result, sources, progress, &profile, info));
-    TRY(asked_wrappers_apply(profile, sources, info));
-    *out = TAKE(profile);
-    return ERR_OK;
+    struct recording_limits limits = recording_default_limits;
+    limits.progress = progress;
+    return read_profile(path, sources, &limits, out, info);
+}
+
+enum err input_open_lean_profile(const char *path,
+                                 const struct name_sources *sources,
+                                 uint64_t rows_max,
+                                 struct profile **out,
+                                 struct err_info *info)
+{
+    struct recording_limits limits = recording_default_limits;
+    limits.lean_rows = rows_max;
+    return read_profile(path, sources, &limits, out, info);
 }

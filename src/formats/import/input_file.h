@@ -38,3 +38,12 @@ enum err input_open_profile(const char *path,
                             struct progress *progress,
                             struct profile **out,
                             struct err_info *info) MUST_USE;
+
+// Open a recording for helpers of a recorder, which have little memory: if it has more rows than
+// `rows_max`, at least 1, with those of threads merged and without their history (lean_rows of
+// recording_limits).
+enum err input_open_lean_profile(const char *path,
+                                 const struct name_sources *sources,
+                                 uint64_t rows_max,
+                                 struct profile **out,
+                                 struct err_info *info) MUST_USE;

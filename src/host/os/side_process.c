@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,6 +43,15 @@ static void stand_back(const char *name)
     }
 }
 
+static void limit_memory(uint64_t max_bytes)
+{
+    struct rlimit limit;
+    if (max_bytes != 0 && getrlimit(RLIMIT_DATA, &limit) == 0) {
+        limit.rlim_cur = min_u64(max_bytes, limit.rlim_cur);
+        (void)setrlimit(RLIMIT_DATA, &limit); // at most what it was, which is always allowed
+    }
+}
+
 void side_process_reply(int channel, const struct err_info *result)
 {
     (void)send(channel, result, sizeof(*result), MSG_NOSIGNAL); // the recorder may have ended
@@ -51,6 +61,7 @@ static _Noreturn void run_side(const struct side_process_work *work, int channel
 {
     struct err_info info = {0};
     stand_back(work->name);
+    limit_memory(work->memory_max_bytes);
     const enum err err = work->begin(work->context, &info);
     side_process_reply(channel, &info);
     if (err == ERR_OK) {

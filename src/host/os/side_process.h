@@ -27,8 +27,9 @@ struct side_process {
 };
 
 struct side_process_work {
-    const char *name; // for ps, at most 15 bytes
-    const char *what; // for messages: "the server of --listen"
+    const char *name;          // for ps, at most 15 bytes
+    const char *what;          // for messages: "the server of --listen"
+    uint64_t memory_max_bytes; // for its data; 0: unlimited. Beyond, it lacks memory
     void *context;
     enum err (*begin)(void *context, struct err_info *info); // in the side process
     void (*run)(void *context, int channel); // after a success; returns at the channel's end

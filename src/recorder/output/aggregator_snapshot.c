@@ -307,6 +307,12 @@ static enum err fill_counters(struct aggregator_snapshot *s,
                          "profiles that the collector of --push did not get", REC_COUNTER_NOTE,
                          facts->lost_profiles));
     }
+    if (facts->reduced_profiles != 0) {
+        TRY(push_counter(s, aggregator, "reduced_profiles",
+                         "profiles of --push in which the rarest call stacks are added up as "
+                         "[other], for the collector's limits",
+                         REC_COUNTER_NOTE, facts->reduced_profiles));
+    }
     if (facts->unjoined_count != 0) {
         TRY(push_counter(s, aggregator, "unjoined_processes",
                          "processes that had not joined 2 s after all others had ended, with an "

@@ -56,10 +56,11 @@ struct aggregator_snapshot_facts {
     uint64_t omitted_count;
     struct rec_hook *hooks; // borrowed
     size_t hook_count;
-    uint64_t lost_profiles;   // which the collector of --push did not get
-    const char *unpatched;    // says which functions of attached processes could not be patched
-    uint64_t unpatched_count; // 0: none
-    uint64_t unjoined_count;  // processes that still ran at the end and had not joined
+    uint64_t lost_profiles;    // which the collector of --push did not get
+    uint64_t reduced_profiles; // in which stacks are added up for its limits
+    const char *unpatched;     // says which functions of attached processes could not be patched
+    uint64_t unpatched_count;  // 0: none
+    uint64_t unjoined_count;   // processes that still ran at the end and had not joined
 };
 
 // Zeroed is valid.

@@ -557,6 +557,8 @@ struct recording {
     size_t count;
     REC_TABLES(X)
 #undef X
+    bool has_merged_threads; // not in the file: a reader added up the rows of threads of a process;
+                             // each has the first thread of its process
     struct recording_owner *owner; // owner of the arrays; NULL if they are borrowed
 };
 

@@ -112,6 +112,7 @@ static enum err find_snapshots(struct opening *o)
 // A snapshot that is being read.
 struct loading {
     struct table_reader tables;
+    struct row_merger merger;
     uint64_t table_bytes; // limit for the memory of the tables
     uint64_t raw_bytes;   // that may still be unpacked
     struct loaded loaded;
@@ -120,6 +121,7 @@ struct loading {
 static void loading_release(struct loading *l)
 {
     table_reader_release(&l->tables);
+    row_merger_release(&l->merger);
     loaded_release(&l->loaded);
 }
 
@@ -143,6 +145,38 @@ static enum err announce(const struct opening *o, struct loading *l, struct byte
     return ERR_OK;
 }
 
+// Return whether the rows of threads are merged.
+static bool merges_threads(const struct opening *o, const struct table_reader *tables)
+{
+    return o->limits.lean_rows != 0 &&
+           tables->tables[REC_TABLE_ROWS].announced > o->limits.lean_rows;
+}
+
+// Return whether a table is omitted: its entries belong to rows that are merged.
+static bool
+is_omitted(const struct opening *o, const struct table_reader *tables, enum rec_table_index index)
+{
+    return merges_threads(o, tables) && (rec_table_is_history(index) || index == REC_TABLE_LONES ||
+                                         index == REC_TABLE_REALLOCS ||
+                                         index == REC_TABLE_SURVIVORS || index == REC_TABLE_BLOCKS);
+}
+
+static enum err add_to_table(const struct opening *o,
+                             struct loading *l,
+                             enum rec_table_index index,
+                             enum rec_form form,
+                             struct bytes payload)
+{
+    const size_t before = l->tables.tables[REC_TABLE_ROWS].count;
+    TRY(table_reader_add(&l->tables, index, form, payload));
+    if (index != REC_TABLE_ROWS || !merges_threads(o, &l->tables)) {
+        return ERR_OK;
+    }
+    l->tables.recording.has_merged_threads = true;
+    l->tables.recording.meta.unknown |= REC_UNKNOWN_OWN_PEAK;
+    return table_reader_merge_threads(&l->tables, &l->merger, before);
+}
+
 // Read one chunk of a snapshot into the tables. ERR_CORRUPT, ERR_LIMIT and ERR_UNSUPPORTED concern
 // only this chunk.
 static enum err read_chunk(struct opening *o,
@@ -159,6 +193,9 @@ static enum err read_chunk(struct opening *o,
         l->loaded.unknown_chunks++;
         return chunk_payload_check(&o->source, place, &o->payload, info);
     }
+    if (table != NULL && is_omitted(o, &l->tables, (enum rec_table_index)(table - rec_tables))) {
+        return ERR_OK;
+    }
     if (place->head.raw_bytes > l->raw_bytes) {
         return err_set(info, ERR_LIMIT, "'%s' unpacks to more than its size allows",
                        o->source.path);
@@ -169,8 +206,7 @@ static enum err read_chunk(struct opening *o,
     if (place->head.type == CHUNK_SNAPSHOT_BEGIN) {
         err = announce(o, l, payload);
     } else if (table != NULL) {
-        err =
-            table_reader_add(&l->tables, (enum rec_table_index)(table - rec_tables), form, payload);
+        err = add_to_table(o, l, (enum rec_table_index)(table - rec_tables), form, payload);
     }
     return err == ERR_OK ? ERR_OK
                          : err_set(info, err, "'%s': the chunk at %" PRIu64 " makes no sense",
@@ -182,11 +218,13 @@ static bool is_about_the_chunk(enum err err)
     return err == ERR_CORRUPT || err == ERR_LIMIT || err == ERR_UNSUPPORTED || err == ERR_TRUNCATED;
 }
 
-static void count_entries(const struct table_reader *tables, struct loaded *l)
+static void
+count_entries(const struct opening *o, const struct table_reader *tables, struct loaded *l)
 {
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
-        l->damage_report.announced[i] = tables->tables[i].announced;
-        l->damage_report.counts[i] = tables->tables[i].count;
+        const bool is_there = !is_omitted(o, tables, (enum rec_table_index)i);
+        l->damage_report.announced[i] = is_there ? tables->tables[i].announced : 0;
+        l->damage_report.counts[i] = tables->tables[i].count + tables->tables[i].merged;
         l->entries += tables->tables[i].count;
     }
     l->is_shown =
@@ -268,7 +306,7 @@ static enum err load_snapshot(struct opening *o,
     const enum err restored = restore_history(&l);
     report->most_bytes = l.table_bytes;
     report->is_memory_limit = l.table_bytes == o->limits.most_bytes;
-    count_entries(&l.tables, &l.loaded);
+    count_entries(o, &l.tables, &l.loaded);
     // For a recording that is too large, a part is useless: names or callers would be missing.
     l.loaded.is_shown = l.loaded.is_shown && !(report->is_limited && report->is_memory_limit);
     struct repair_tally tally = {0};

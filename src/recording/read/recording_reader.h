@@ -37,6 +37,9 @@ struct recording_limits {
     uint64_t ratio;
     uint64_t most_bytes;       // 0: a share of the memory that this process may expect to get
     bool ignores_contents;     // walk the whole file even if it has a table of contents
+    uint64_t lean_rows;        // if there are more rows, merge those of threads, and omit what
+                               // belongs to rows: their history, sizes, lifetimes, reallocs and
+                               // blocks; 0: never
     struct progress *progress; // borrowed; NULL: silent
 };
 

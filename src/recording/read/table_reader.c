@@ -202,7 +202,7 @@ static enum err add_entries(struct table_reader *r, enum rec_table_index index, 
     const struct rec_table *table = &rec_tables[index];
     size_t before = r->tables[index].count;
     struct group group;
-    if (!read_numbered_group(c, before, &group)) {
+    if (!read_numbered_group(c, before + r->tables[index].merged, &group)) {
         return ERR_CORRUPT;
     }
     TRY(table_reader_charge(r, (uint64_t)group.count * table->entry_bytes));
@@ -218,6 +218,20 @@ static enum err add_entries(struct table_reader *r, enum rec_table_index index, 
     memset(entries, 0, group.count * table->entry_bytes);
     TRY(fill_group(r, table, c, &group, entries));
     r->tables[index].count += group.count;
+    return ERR_OK;
+}
+
+enum err table_reader_merge_threads(struct table_reader *r, struct row_merger *merger, size_t from)
+{
+    const size_t count = r->tables[REC_TABLE_ROWS].count;
+    size_t left;
+    merger->threads = r->tables[REC_TABLE_THREADS].items;
+    merger->thread_count = r->tables[REC_TABLE_THREADS].count;
+    merger->process_count = r->tables[REC_TABLE_PROCESSES].count;
+    TRY(row_merger_add(merger, r->tables[REC_TABLE_ROWS].items, from, count, &left));
+    r->tables[REC_TABLE_ROWS].count = left;
+    r->tables[REC_TABLE_ROWS].merged += count - left;
+    r->budget_bytes += (count - left) * rec_tables[REC_TABLE_ROWS].entry_bytes;
     return ERR_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
 #include "recording/format/schema.h"
+#include "recording/merge/row_merger.h"
 
 struct table_reader {
     struct recording recording; // meta, totals and slice_ms; arrays only after table_reader_finish
@@ -22,6 +23,7 @@ struct table_reader {
         void *items; // owned
         size_t count;
         size_t cap;
+        size_t merged;      // entries that were added to others (table_reader_merge_threads)
         uint64_t announced; // number of entries that the snapshot announced
         enum rec_form form; // stored form
         bool is_there;      // at least one chunk was read
@@ -62,6 +64,11 @@ enum err table_reader_group(struct table_reader *r,
                             uint64_t expected_first,
                             void *entries,
                             size_t *out_count) MUST_USE;
+
+// Merge the rows from number `from` on into those before, which are merged already (row_merger.h).
+// Threads must be there. ERR_NO_MEMORY.
+enum err table_reader_merge_threads(struct table_reader *r, struct row_merger *merger, size_t from)
+    MUST_USE;
 
 // Move everything into `out`, which then owns it. ERR_NO_MEMORY leaves the reader unchanged.
 enum err table_reader_finish(struct table_reader *r, struct recording *out) MUST_USE;

@@ -70,7 +70,7 @@ metrics_reply(struct metrics_source *source, struct MHD_Connection *connection, 
             return send_document(source, documents[i].document, connection);
         }
     }
-    if (target_has_path(target, "/ready")) {
+    if (target_has_path(target, METRICS_REPLY_READY)) {
         return send_ready(source, connection);
     }
     if (target_has_path(target, "/debug/pprof/") || target_has_path(target, "/")) {
