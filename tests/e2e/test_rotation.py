@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Rotation: states of a recording that are kept under names with a time, and the disk that they take."""
+import contextlib
 import json
 import re
+import resource
 import signal
 import subprocess
 
@@ -89,6 +91,46 @@ def test_the_last_state_of_a_killed_recorder_is_not_lost(scratch):
         c.do("a 5 100")
         c.end()
     assert [allocations(path) for path in kept(scratch)] == [3, 5]
+
+
+@pytest.fixture(params=["disk", "limit"])
+def filling(request, scratch):
+    """(folder, fill, empty): a file system without room, or files of the recorder without room."""
+    folder = scratch / "disk"
+    folder.mkdir()
+    if request.param == "disk" and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder],
+                                                  capture_output=True, check=False).returncode == 0:
+        filler = folder / "filler"
+        with contextlib.ExitStack() as stack:
+            stack.callback(subprocess.run, ["umount", "-l", folder], check=True)
+            yield folder, lambda _: subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4k"], check=False,
+                                                   capture_output=True), lambda _: filler.unlink()
+    else:
+        limit = resource.RLIMIT_FSIZE
+        yield (folder, lambda pid: resource.prlimit(pid, limit, (1, resource.RLIM_INFINITY)),
+               lambda pid: resource.prlimit(pid, limit, (resource.RLIM_INFINITY,) * 2))
+
+
+def test_writing_resumes_when_a_full_disk_has_room_again(filling):
+    """Nothing of what happened meanwhile is missing, states are kept again, and both turns are said once."""
+    folder, fill, empty = filling
+    with Conversation(folder / "c.cairn", [*ON_REQUEST, "--rotate", "1h", "--keep", "7d"]) as c:
+        c.do("a 3 100")
+        c.ctl("rotate")
+        fill(c.process.pid)
+        c.do("a 4 100")
+        for _ in range(2):
+            assert "cannot write" in c.ctl("checkpoint", status=1)
+        assert allocations(c.path) == 3 and len(kept(folder)) == 1
+        empty(c.process.pid)
+        c.do("a 5 100")
+        c.ctl("rotate")
+        assert [allocations(path) for path in kept(folder)] == [3, 12]
+        _, errors = c.process.communicate(b"q\n", timeout=DEADLINE_SECONDS)
+    assert c.process.returncode == 0 and Recording(c.path, None).totals["allocations"] == 12
+    first, second = errors.decode().splitlines()
+    assert first.endswith("the program continues, the file keeps its last checkpoint"), errors
+    assert second == "cairn: the recording can be written again", errors
 
 
 @pytest.mark.parametrize("options, words", [

@@ -14,15 +14,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/containers/vec.h"
 #include "host/os/file.h"
 
 enum {
     STAMP_LEN = 16, // 20261123T161009Z
     SAME_SECOND_MAX = 99,
-    NS_PER_MS = 1000000,
     BLOCK_BYTES = 512, // the unit of st_blocks
+    PAUSE_SHARE = 16,  // a pause between two kept files counts at most this part of keep_ms
 };
 
 static const char suffix[] = ".cairn";
@@ -33,7 +35,7 @@ struct stamp {
 
 static struct stamp stamp_of(uint64_t unix_ns)
 {
-    const time_t seconds = (time_t)(unix_ns / 1000000000u);
+    const time_t seconds = (time_t)(unix_ns / NS_PER_S);
     struct stamp stamp = {""};
     struct tm utc;
     if (gmtime_r(&seconds, &utc) != NULL) {
@@ -61,8 +63,7 @@ enum err rotation_init(struct rotation *rotation,
         status.st_nlink > 1) {
         return ERR_OK;
     }
-    const enum err err =
-        rotation_keep(rotation, (uint64_t)status.st_mtim.tv_sec * 1000000000u, info);
+    const enum err err = rotation_keep(rotation, (uint64_t)status.st_mtim.tv_sec * NS_PER_S, info);
     rotation->kept_bytes = 0; // this run begins with a small file
     return err;
 }
@@ -97,7 +98,9 @@ bool rotation_has_grown(const struct rotation *rotation)
 // --- the bounds ---------------------------------------------------------------------------------
 
 struct kept_file {
-    char *name; // owned
+    char *name;      // owned
+    uint64_t time_s; // of its name, since 1970
+    uint64_t seen_s; // time from then to now, in which pauses count little
     uint64_t bytes;
 };
 
@@ -138,6 +141,15 @@ static const char *stamp_in(const struct rotation *rotation, const char *name)
     return strcmp(rest, own + len) == 0 ? name + len + 1 : NULL;
 }
 
+// Return the time of a stamp, in seconds since 1970; 0 for one of no calendar.
+static uint64_t seconds_of(const char *stamp)
+{
+    struct tm utc = {0};
+    const char *end = strptime(stamp, "%Y%m%dT%H%M%SZ", &utc);
+    const time_t seconds = end == stamp + STAMP_LEN ? timegm(&utc) : 0;
+    return seconds > 0 ? (uint64_t)seconds : 0;
+}
+
 static int by_name(const void *left, const void *right)
 {
     return strcmp(((const struct kept_file *)left)->name, ((const struct kept_file *)right)->name);
@@ -150,7 +162,8 @@ list_kept(const struct rotation *rotation, DIR *folder, struct kept_file_vec *ou
     struct stat status;
     (void)!stat(rotation->path, &own); // a missing one takes no space
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        if (stamp_in(rotation, entry->d_name) == NULL ||
+        const char *stamp = stamp_in(rotation, entry->d_name);
+        if (stamp == NULL ||
             fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(status.st_mode)) {
             continue;
@@ -158,6 +171,7 @@ list_kept(const struct rotation *rotation, DIR *folder, struct kept_file_vec *ou
         const bool is_own = status.st_dev == own.st_dev && status.st_ino == own.st_ino;
         const struct kept_file file = {
             .name = strdup(entry->d_name),
+            .time_s = seconds_of(stamp),
             .bytes = is_own ? 0 : (uint64_t)status.st_blocks * BLOCK_BYTES,
         };
         if (file.name == NULL || kept_file_vec_push(out, file) != ERR_OK) {
@@ -179,13 +193,26 @@ static uint64_t bytes_of_all(const struct rotation *rotation, const struct kept_
     return bytes;
 }
 
+// Set how long ago each file was kept, by the pauses between the files. A clock that is wrong makes
+// one long pause, and hours of recording make many short ones.
+static void measure_ages(struct kept_file_vec *files, uint64_t keep_s, uint64_t now_s)
+{
+    uint64_t next_s = now_s;
+    uint64_t seen_s = 0;
+    for (size_t i = files->len; i-- > 0;) {
+        const uint64_t time_s = files->items[i].time_s;
+        seen_s += min_u64(next_s > time_s ? next_s - time_s : 0, keep_s / PAUSE_SHARE + 1);
+        files->items[i].seen_s = seen_s;
+        next_s = time_s;
+    }
+}
+
 // Remove what is too old or too much, the oldest first.
 static MUST_USE enum err prune(const struct rotation *rotation, uint64_t unix_ns)
 {
     const struct rotation_options *options = &rotation->options;
-    const uint64_t keep_ns = options->keep_ms * NS_PER_MS;
-    const struct stamp oldest =
-        stamp_of(options->keep_ms > 0 && unix_ns > keep_ns ? unix_ns - keep_ns : 0);
+    const uint64_t keep_s = options->keep_ms / MS_PER_S;
+    const uint64_t now_s = unix_ns / NS_PER_S;
     CLEANUP(release_files) struct kept_file_vec files = {0};
     CLEANUP(text_freep)
     char *path = strndup(rotation->path, (size_t)(path_file_name(rotation->path) - rotation->path));
@@ -197,10 +224,12 @@ static MUST_USE enum err prune(const struct rotation *rotation, uint64_t unix_ns
         return ERR_IO;
     }
     TRY(list_kept(rotation, folder, &files));
+    measure_ages(&files, keep_s, now_s);
     uint64_t bytes = bytes_of_all(rotation, &files);
     for (size_t i = 0; i < files.len; i++) {
         const struct kept_file *file = &files.items[i];
-        const bool is_old = strncmp(stamp_in(rotation, file->name), oldest.text, STAMP_LEN) < 0;
+        const bool is_old =
+            options->keep_ms > 0 && file->time_s + keep_s < now_s && file->seen_s > keep_s;
         const bool is_too_much = options->max_bytes > 0 && bytes > options->max_bytes;
         if ((is_old || is_too_much) && unlinkat(dirfd(folder), file->name, 0) == 0) {
             bytes -= file->bytes;

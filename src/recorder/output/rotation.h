@@ -11,7 +11,15 @@
 // copies nothing.
 //
 // The names carry the bounds: files older than `keep_ms`, by the time in their names, are removed,
-// and then the oldest until all files take at most `max_bytes` together. Only files with such a
+// and then the oldest until all files take at most `max_bytes` together. A clock may be wrong, so a
+// pause between two files counts at most a sixteenth of keep_ms for their age: a clock that jumps
+// removes nothing by age until so much time has passed in small steps, and the newest 16 files stay
+// in any case.
+//
+//   kept    1h 2h 3h        (the clock jumps by 30 days)        4h 5h ...
+//   age                     at most keep_ms / 16
+//
+// Only files with such a
 // name beside the recording are ever removed; earlier runs of the same output count. The recording
 // itself is never removed.
 // Context: H, the recorder's main thread. The caller gives the time. Failure: a state that could

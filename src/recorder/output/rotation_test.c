@@ -157,7 +157,9 @@ static void a_week_stays_within_its_bounds(void **state)
         {{.every_ms = HOUR_MS, .keep_ms = DAY_MS}, 26, 26},
         // The recording and the newest kept file are one.
         {{.every_ms = HOUR_MS, .max_bytes = 10 * FILE_BYTES}, 11, 11},
-        {{.every_ms = HOUR_MS, .keep_ms = 2 * HOUR_MS, .max_bytes = 10 * FILE_BYTES}, 4, 4},
+        {{.every_ms = HOUR_MS, .keep_ms = 16 * HOUR_MS, .max_bytes = 30 * FILE_BYTES}, 18, 18},
+        {{.every_ms = HOUR_MS, .keep_ms = 2 * HOUR_MS, .max_bytes = 10 * FILE_BYTES}, 11, 11},
+        {{.every_ms = HOUR_MS, .keep_ms = 2 * HOUR_MS}, 17, 17}, // pauses are longer than a share
         {{.every_ms = HOUR_MS, .max_bytes = 1}, 1, 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -214,6 +216,78 @@ static void a_week_of_runs_stays_within_its_bounds(void **state)
         assert_true(has_file(&place, "app.cairn"));
         leave(&place);
     }
+}
+
+// Keep a state each hour while the clock shows `from_ms` to `until_ms`.
+static void keep_hourly(const struct place *place,
+                        struct rotation *rotation,
+                        uint64_t from_ms,
+                        uint64_t until_ms)
+{
+    for (uint64_t now_ms = from_ms; now_ms <= until_ms; now_ms += HOUR_MS) {
+        write_file(place, "app.cairn", "state");
+        keep(rotation, now_ms);
+    }
+}
+
+static void a_wrong_clock_removes_nothing_by_age(void **state)
+{
+    (void)state;
+    enum {
+        KEPT_HOURS = 24,
+        BEFORE_HOURS = 12,
+        WRONG_HOURS = 8,
+    };
+    static const struct {
+        uint64_t jump_hours; // how far the clock is wrong
+        bool is_back;
+        bool is_new_run;
+    } cases[] = {{30 * 24, false, false},
+                 {30 * 24, false, true},
+                 {20, false, true},
+                 {20, true, false},
+                 {300 * 24, true, true}};
+    const struct rotation_options options = {.every_ms = HOUR_MS, .keep_ms = KEPT_HOURS * HOUR_MS};
+    const uint64_t begin_ms = 400 * DAY_MS;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct place place = enter();
+        struct rotation rotation = begin(&place, options);
+        uint64_t now_ms = begin_ms + BEFORE_HOURS * HOUR_MS;
+        keep_hourly(&place, &rotation, begin_ms, now_ms);
+        const unsigned before = count_files(&place, false);
+        const uint64_t jump_ms = cases[i].jump_hours * HOUR_MS;
+        const uint64_t wrong_ms = (cases[i].is_back ? now_ms - jump_ms : now_ms + jump_ms) + 60000;
+        if (cases[i].is_new_run) {
+            rotation_release(&rotation);
+            rotation = begin(&place, options);
+        }
+        keep_hourly(&place, &rotation, wrong_ms, wrong_ms + WRONG_HOURS * HOUR_MS);
+        if (count_files(&place, false) < before + WRONG_HOURS) {
+            fail_msg("case %zu: %u of %u files are left", i, count_files(&place, false), before);
+        }
+        // The clock is right again: what was kept by the wrong one does not hold up the bound.
+        now_ms += (WRONG_HOURS + 1) * HOUR_MS;
+        keep_hourly(&place, &rotation, now_ms, now_ms + 3 * DAY_MS);
+        assert_in_range(count_files(&place, false), KEPT_HOURS, KEPT_HOURS + 2 + WRONG_HOURS + 1);
+        rotation_release(&rotation);
+        leave(&place);
+    }
+}
+
+static void a_few_files_stay_whatever_their_age(void **state)
+{
+    (void)state;
+    const struct place place = enter();
+    const struct rotation_options options = {.keeps_last = true, .keep_ms = DAY_MS};
+    struct rotation rotation = begin(&place, options);
+    for (uint64_t day = 0; day < 100; day += 5) { // a run each five days
+        write_file(&place, "app.cairn", "a run");
+        keep(&rotation, day * DAY_MS);
+        const unsigned wanted = day / 5 + 1 < 16 ? (unsigned)(day / 5 + 1) : 16;
+        assert_int_equal(count_files(&place, false), wanted + 1);
+    }
+    rotation_release(&rotation);
+    leave(&place);
 }
 
 static void other_files_are_never_removed(void **state)
@@ -306,6 +380,8 @@ int main(void)
         cmocka_unit_test(states_are_due_by_the_growth_of_the_file),
         cmocka_unit_test(a_week_stays_within_its_bounds),
         cmocka_unit_test(a_week_of_runs_stays_within_its_bounds),
+        cmocka_unit_test(a_wrong_clock_removes_nothing_by_age),
+        cmocka_unit_test(a_few_files_stay_whatever_their_age),
         cmocka_unit_test(other_files_are_never_removed),
         cmocka_unit_test(the_last_state_of_a_killed_run_is_kept_once),
         cmocka_unit_test(a_file_that_cannot_be_kept_is_reported),
