@@ -299,3 +299,29 @@ def test_descriptors_of_the_program_are_its_own(record):
     """The program sees only the descriptors of a bare run."""
     recording = record("/bin/ls", "/proc/self/fd")
     assert recording.finished.stdout.split() == [b"0", b"1", b"2", b"3"]
+
+
+KEYS = """#include <pthread.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void begin(void)
+{
+    pthread_key_t key;
+    for (int i = atoi(getenv("KEYS")); i > 0; i--) {
+        if (pthread_key_create(&key, NULL) != 0) {
+            abort();
+        }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("keys", [0, 1, 31])
+def test_our_key_of_a_thread_needs_no_memory(record, scratch, keys):
+    """A thread may get it within the first steps of an allocator, which holds its locks. glibc allocates for the 33rd
+    key and later ones."""
+    (scratch / "keys.c").write_text(KEYS)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", scratch / "keys.so", scratch / "keys.c"], check=True, timeout=60)
+    recording = record(PROGRAMS / "threads", env={"LD_PRELOAD": str(scratch / "keys.so"), "KEYS": str(keys)})
+    assert recording.totals["threads"] > 1
+    assert not [frames for _, frames in recording.stacks()
+                if any((frame["function"] or "").endswith("pthread_setspecific") for frame in frames)]

@@ -12,7 +12,7 @@
 #include "target/preload/process/thread_state.h"
 
 enum {
-    KEYS_BEFORE = 31,
+    KEYS_WITHOUT_MEMORY = 32,
 };
 
 __thread struct thread_way t_thread_way;
@@ -62,17 +62,26 @@ static void thread_exit(void *value)
 
 // glibc keeps the values of a thread's first 32 keys with the thread, and numbers the keys of each
 // linker namespace (dlmopen) from 0: with the first key a library in a namespace would find our
-// value as its own. So ours is the last of these.
+// value as its own. So ours is the last of these 32. For a later key glibc would allocate memory,
+// perhaps within the allocator's own first steps in a thread.
 void thread_exit_prepare(void)
 {
-    pthread_key_t before[KEYS_BEFORE];
+    pthread_key_t keys[KEYS_WITHOUT_MEMORY];
     size_t count = 0;
-    while (!g_has_exit_key && count < KEYS_BEFORE &&
-           pthread_key_create(&before[count], NULL) == 0) {
+    bool is_last = g_has_exit_key;
+    while (!is_last && count < KEYS_WITHOUT_MEMORY &&
+           pthread_key_create(&keys[count], thread_exit) == 0) {
+        is_last = keys[count] + 1 >= KEYS_WITHOUT_MEMORY;
         count++;
     }
-    g_has_exit_key = g_has_exit_key || pthread_key_create(&g_exit_key, thread_exit) == 0;
+    if (count > 1 && keys[count - 1] >= KEYS_WITHOUT_MEMORY) {
+        (void)pthread_key_delete(keys[--count]); // it exists, as the others do
+    }
+    if (count > 0) {
+        g_exit_key = keys[--count];
+        g_has_exit_key = true;
+    }
     while (count > 0) {
-        (void)pthread_key_delete(before[--count]); // it exists
+        (void)pthread_key_delete(keys[--count]);
     }
 }
