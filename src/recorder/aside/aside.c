@@ -13,13 +13,13 @@
 
 enum stage {
     STAGE_RUNNING,
+    STAGE_TELLING,
     STAGE_OVER,
     STAGE_LEFT,
 };
 
 struct aside {
     struct aside_work work;
-    pthread_t thread;
     _Atomic uint32_t stage;  // enum stage
     _Atomic uint32_t owners; // of thread and starter
 };
@@ -32,37 +32,35 @@ static void let_go(struct aside *aside)
     }
 }
 
-// Whether the starter waits for the end of the thread: what it owns is used after the work.
-static bool is_joined(const struct aside *aside)
-{
-    return aside->work.tell != NULL;
-}
-
-static bool move_to(struct aside *aside, enum stage stage)
+static bool end_run(struct aside *aside, enum stage stage)
 {
     uint32_t running = STAGE_RUNNING;
-    // Release: pairs with the acquire of aside_is_over. Acquire: the other side's writes.
+    // Release: pairs with the acquire of stage_of. Acquire: the other side's writes.
     return atomic_compare_exchange_strong_explicit(&aside->stage, &running, stage,
                                                    memory_order_acq_rel, memory_order_acquire);
+}
+
+static uint32_t stage_of(const struct aside *aside)
+{
+    // Acquire: pairs with the releases of the thread.
+    return atomic_load_explicit(&aside->stage, memory_order_acquire);
 }
 
 static void *run(void *context)
 {
     struct aside *aside = context;
     const struct aside_work work = aside->work;
+    (void)pthread_detach(pthread_self()); // not joined by anything
     work.run(work.context);
-    const bool is_left = !move_to(aside, STAGE_OVER);
-    if (is_left || !is_joined(aside)) {
-        (void)pthread_detach(pthread_self()); // not joined by anything
-    }
-    if (is_left && work.release != NULL) {
-        work.release(work.context);
-    }
-    if (!is_left) {
+    if (end_run(aside, STAGE_TELLING)) {
+        if (work.tell != NULL) {
+            work.tell(work.context);
+        }
+        // Release: pairs with the acquire of stage_of.
+        atomic_store_explicit(&aside->stage, STAGE_OVER, memory_order_release);
         (void)sys_futex_wake(&aside->stage, 1); // it may not sleep
-    }
-    if (!is_left && work.tell != NULL) {
-        work.tell(work.context);
+    } else if (work.release != NULL) {
+        work.release(work.context);
     }
     let_go(aside);
     return NULL;
@@ -77,7 +75,8 @@ struct aside *aside_start(const struct aside_work *work)
     }
     aside->work = *work;
     atomic_init(&aside->owners, 2);
-    const int problem = quiet_thread_start(&aside->thread, run, aside);
+    pthread_t unused;
+    const int problem = quiet_thread_start(&unused, run, aside);
     if (problem != 0) {
         free(aside);
         errno = problem;
@@ -88,17 +87,18 @@ struct aside *aside_start(const struct aside_work *work)
 
 bool aside_is_over(const struct aside *aside)
 {
-    // Acquire: pairs with the release of the thread.
-    return atomic_load_explicit(&aside->stage, memory_order_acquire) == STAGE_OVER;
+    return stage_of(aside) == STAGE_OVER;
 }
 
 bool aside_await(const struct aside *aside, uint64_t limit_ns)
 {
     const uint64_t end_ns = clock_monotonic_ns() + limit_ns;
-    for (uint64_t now_ns; !aside_is_over(aside) && (now_ns = clock_monotonic_ns()) < end_ns;) {
+    uint64_t now_ns;
+    for (uint32_t stage;
+         (stage = stage_of(aside)) != STAGE_OVER && (now_ns = clock_monotonic_ns()) < end_ns;) {
         const struct timespec rest = {.tv_sec = (time_t)((end_ns - now_ns) / NS_PER_S),
                                       .tv_nsec = (long)((end_ns - now_ns) % NS_PER_S)};
-        (void)sys_futex_wait(&aside->stage, STAGE_RUNNING, &rest); // the loop sees why it ended
+        (void)sys_futex_wait(&aside->stage, stage, &rest); // the loop sees why it ended
     }
     return aside_is_over(aside);
 }
@@ -108,15 +108,14 @@ void aside_free(struct aside *aside)
     if (aside == NULL) {
         return;
     }
-    if (is_joined(aside)) {
-        (void)pthread_join(aside->thread, NULL); // it has ended, or is about to
+    while (!aside_await(aside, NS_PER_S)) { // it may still tell
     }
     let_go(aside);
 }
 
 bool aside_leave(struct aside *aside)
 {
-    if (!move_to(aside, STAGE_LEFT)) {
+    if (!end_run(aside, STAGE_LEFT)) {
         return false;
     }
     let_go(aside);

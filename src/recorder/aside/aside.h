@@ -6,8 +6,10 @@
 // serves all other processes meanwhile (recorder_aside.c). Work that is not over in time is left:
 // its thread releases what it works on when it comes back, if ever.
 //
-//   RUNNING --work is over--> OVER      the starter has `context` again
-//      `------starter-------> LEFT      the thread has it
+//   RUNNING --work is over--> TELLING --told--> OVER      the starter has `context` again
+//      `------starter-------> LEFT                        the thread has it
+//
+// The starter never waits for the end of the thread: on a busy machine that may come late.
 //
 // Context: H. One thread starts, awaits, and frees or leaves.
 #pragma once
@@ -20,7 +22,7 @@
 struct aside_work {
     void (*run)(void *context);
     void (*release)(void *context); // by the thread, of work that was left; NULL: nothing is owned
-    void (*tell)(void *context);    // by the thread, once the work is over; may be NULL
+    void (*tell)(void *context);    // by the thread, just before the work is over; may be NULL
     void *context;
 };
 
@@ -35,9 +37,9 @@ bool aside_is_over(const struct aside *aside);
 // Wait for it, at most `limit_ns`. Return whether it is over.
 bool aside_await(const struct aside *aside, uint64_t limit_ns);
 
-// Free work that is over; `context` is the caller's again. With `tell` this waits for the end of
-// the thread; without it the starter does not sleep once more. Accepts NULL.
+// Free work that is over, or that could not be left; `context` is the caller's again. Accepts NULL.
 void aside_free(struct aside *aside);
 
-// Leave the work to its thread, together with `context`. Return false if it is over by now.
+// Leave the work to its thread, together with `context`. Return false if it is over by now, or
+// about to be.
 bool aside_leave(struct aside *aside) MUST_USE;

@@ -107,7 +107,7 @@ static void the_starter_sleeps_once(void **state)
         WORKS = 400
     };
     (void)state;
-    const struct aside_work work = {.run = do_nothing};
+    const struct aside_work work = {.run = do_nothing, .tell = do_nothing};
     const long before = sleeps_of_this_thread();
     for (int i = 0; i < WORKS; i++) {
         struct aside *aside = aside_start(&work);
