@@ -291,6 +291,7 @@ static enum err split(struct subject *subject, uint32_t flags, struct memory_mom
                          (process->record.flags & (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR |
                                                    REC_PROCESS_ATTACHED)) == 0,
         .libc = libc,
+        .hooks = &s->hooked,
         .read_pages = read_pages,
         .pause = drain_meanwhile,
         .context = subject,

@@ -321,9 +321,11 @@ def test_an_attached_process_that_sleeps_has_memory_and_threads(scratch):
     near(parts_of["[heap of glibc, allocated before recording]"], in_use, 0.05 * in_use + 64 * PAGE)
     near(parts_of["[large blocks of glibc, allocated before recording]"], large, 16 * PAGE)
     near(last["empty_page_bytes"], returned, 0.02 * returned + 64 * PAGE)
+    released, = {row["released_bytes"] for row in report["rss"]["allocators"] if row["time_ms"] == last["time_ms"]}
+    near(released, returned, 0.02 * returned)
     assert last["rest_bytes"] - sum(parts_of.values()) == 0 and parts_of.get("", 0) < 64 * PAGE
     assert "[mapped before recording]" in parts_of
-    assert f"malloc_trim(0) would return about {last['empty_page_bytes'] / MIB:.1f} MiB of it" in \
+    assert f"malloc_trim(0) would return about {released / MIB:.1f} MiB of it" in \
         report["findings"]["items"][0]["sentence"]
     assert "5 threads" in screen and "peak RSS" in screen and "most of RSS" in screen
     assert "RESIDENT MEMORY" in parts and "thread stacks" in parts

@@ -201,7 +201,7 @@ ROUTES = {
                             empty_page_bytes=int, sparse_page_bytes=int, sparse_block_bytes=int,
                             **{f"{kind}_bytes": int for kind in RSS_KINDS}),
         "allocators": Table(time_ms=int, name=str, module=str, live_bytes=int, rounding_bytes=int, kept_bytes=int,
-                            rest_bytes=int),
+                            rest_bytes=int, released_bytes=Nullable(int)),
         "moment_ms": Nullable(int),
         "mappings": Table(pid=int, path=str, kind=OneOf(*RSS_KINDS), areas=int, allocator=str,
                           is_estimate=bool, rss_bytes=int, virtual_bytes=int, swap_bytes=int,

@@ -86,6 +86,9 @@ enum err rss_allocators_list(const struct profile *profile,
                                  : part->kind == REC_PART_KEPT     ? &sum->kept_bytes
                                                                    : &sum->rest_bytes;
         *figure += part->rss_bytes;
+        sum->released_bytes += part->released_bytes;
+        const bool is_unnamed = profile_string(profile, part->path)[0] == '\0';
+        sum->areas += part->kind == REC_PART_KEPT && is_unnamed ? part->areas : 0;
     }
     rss_allocator_vec_sort(out, compare);
     return ERR_OK;

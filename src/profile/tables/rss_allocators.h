@@ -19,7 +19,9 @@ struct rss_allocator {
     uint64_t live_bytes;
     uint64_t rounding_bytes;
     uint64_t kept_bytes;
-    uint64_t rest_bytes; // not explained: allocated before recording, or free
+    uint64_t released_bytes; // of these: what a release of free memory would return
+    uint32_t areas;          // unnamed ones with kept memory: of glibc, the heaps of its arenas
+    uint64_t rest_bytes;     // not explained: allocated before recording, or free
 };
 
 DEFINE_VEC(rss_allocator_vec, struct rss_allocator);

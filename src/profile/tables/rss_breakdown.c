@@ -137,6 +137,8 @@ static void add_snapshot(struct rss_breakdown_split *split,
     const uint64_t counted_bytes = rec_snapshot_counted_rss(snapshot);
     split->repeated_bytes += is_sum ? snapshot->rss_bytes - counted_bytes : 0;
     split->rss_bytes += is_sum ? counted_bytes : snapshot->rss_bytes;
+    const bool knows = snapshot->kept_bytes == 0 || (snapshot->flags & REC_SNAPSHOT_RELEASED) != 0;
+    split->knows_release = knows && (split->processes == 0 || split->knows_release);
     split->flags |= snapshot->flags;
     split->processes++;
     split->swap_bytes += snapshot->swap_bytes;
@@ -178,19 +180,21 @@ static MUST_USE enum err add_parts(const struct recording *recording,
     for (; *at < recording->part_count && recording->parts[*at].snapshot == index; (*at)++) {
         const struct rec_part *part = &recording->parts[*at];
         const uint64_t repeated_bytes = is_sum ? part->repeated_bytes : 0;
-        TRY(rss_breakdown_part_vec_push(out,
-                                        (struct rss_breakdown_part){
-                                            .kind = part->kind,
-                                            .process = recording->memory_snapshots[index].process,
-                                            .node = part->node,
-                                            .path = part->path,
-                                            .allocator = part->allocator,
-                                            .areas = part->areas,
-                                            .is_estimate = part->is_estimate != 0,
-                                            .virtual_bytes = once(part, repeated_bytes),
-                                            .rss_bytes = part->rss_bytes - repeated_bytes,
-                                            .swap_bytes = part->swap_bytes,
-                                        }));
+        TRY(rss_breakdown_part_vec_push(
+            out,
+            (struct rss_breakdown_part){
+                .kind = part->kind,
+                .process = recording->memory_snapshots[index].process,
+                .node = part->node,
+                .path = part->path,
+                .allocator = part->allocator,
+                .areas = part->areas,
+                .is_estimate = part->is_estimate != 0,
+                .virtual_bytes = once(part, repeated_bytes),
+                .rss_bytes = part->rss_bytes - repeated_bytes,
+                .swap_bytes = part->swap_bytes,
+                .released_bytes = min_u64(part->released_bytes, part->rss_bytes - repeated_bytes),
+            }));
     }
     return ERR_OK;
 }

@@ -50,7 +50,8 @@ struct rss_breakdown_part {
     uint64_t virtual_bytes;
     uint64_t rss_bytes;
     uint64_t swap_bytes;
-    rec_string allocator; // of heap: the module whose allocator has it; 0: unknown
+    rec_string allocator;    // of heap: the module whose allocator has it; 0: unknown
+    uint64_t released_bytes; // of kept memory: what a release would return
 };
 
 DEFINE_VEC(rss_breakdown_part_vec, struct rss_breakdown_part);
@@ -73,6 +74,7 @@ struct rss_breakdown_split {
     uint64_t time_ms;
     uint32_t flags;     // enum rec_memory_snapshot_flags that any of them has
     uint32_t processes; // in the snapshot
+    bool knows_release; // of each of them, what a release of its free memory would return
     uint64_t rss_bytes;
     uint64_t repeated_bytes; // not in rss_bytes: pages that count for another process
     uint64_t swap_bytes;

@@ -30,6 +30,7 @@ void foreign_heap_release(struct foreign_heap *heap)
 {
     heap_claim_vec_release(&heap->claims);
     address_range_vec_release(&heap->free);
+    u64_vec_release(&heap->tops);
 }
 
 static const struct memory_area *area_of(const struct cutting *c, size_t index)

@@ -31,6 +31,8 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_areas.h"
+#include "recorder/processes/hooked_list.h"
+#include "recorder/release/release_rules.h"
 
 struct address_range {
     uint64_t start;
@@ -56,6 +58,7 @@ DEFINE_VEC(heap_claim_vec, struct heap_claim);
 struct foreign_heap {
     struct heap_claim_vec claims;  // owned; by address
     struct address_range_vec free; // owned; by address: free memory in the claims
+    struct u64_vec tops;           // owned; by address: starts of free memory that is not released
     bool is_whole;                 // all free memory is known
     bool is_read;                  // all heaps of that allocator were found
 };
@@ -75,6 +78,7 @@ struct rss_process {
     struct page_source pages;              // read is NULL: none
     bool is_heap_known;                    // the aggregator has all its live blocks
     rec_string libc;                       // the module of its libc; 0: unknown
+    const struct rec_hook_vec *hooks;      // names allocators; NULL: none
     // Read all wanted pages. Return whether events were counted meanwhile.
     bool (*read_pages)(void *context, struct page_wants *wants);
     void (*pause)(void *context); // each millisecond of a long map; NULL: none
@@ -102,6 +106,8 @@ struct rss_piece {
     uint64_t live_bytes;      // resident part of the live blocks
     uint64_t occupied_bytes;  // resident part of their extents
     uint64_t free_bytes;      // resident part of what its allocator says is free
+    uint64_t released_bytes;  // what a release of free memory would return
+    enum release_rule rule;
 };
 
 DEFINE_VEC(rss_piece_vec, struct rss_piece);

@@ -15,6 +15,7 @@ enum {
     CHUNK_HEAD = 8, // of glibc's malloc, before the block
     CHUNK_MIN = 32,
     FREE_HEAD = 48,         // of a free chunk: what malloc_trim keeps of it
+    HEAP_ENDS = 1 << 20,    // a heap that is so much smaller than it may be has its arena's top
     MAPPED_HEAD = 16,       // of a block that has a mapping of its own
     MAPPED_MIN = 128 << 10, // its default minimum size
     RECENT_PARTS = 256,
@@ -226,6 +227,67 @@ static void measure_block(struct splitting *s,
     piece->live_bytes += resident_in_piece(s, piece, own) << block->shift;
     piece->occupied_bytes += resident_in_piece(s, piece, extent) << block->shift;
     survivors_count(&s->survivors, piece->area, within(piece, own));
+    const struct release_span kept = release_span_of(piece->rule, address, block->size_bytes);
+    survivors_pin(&s->survivors, piece->area,
+                  within(piece, (struct address_range){.start = kept.start, .end = kept.end}));
+}
+
+static enum release_rule rule_of(const struct splitting *s, rec_string module)
+{
+    const struct string_table *strings = &s->what->aggregator->strings;
+    const struct rec_hook_vec *hooks = s->what->hooks;
+    const char *allocator = "";
+    for (size_t i = 0; hooks != NULL && i < hooks->len; i++) {
+        const struct rec_hook *hook = hooks->items + i;
+        allocator = hook->module == module && hook->allocator != 0
+                        ? string_table_get(strings, hook->allocator)
+                        : allocator;
+    }
+    return release_rule_of(allocator, string_table_get(strings, module));
+}
+
+// Whether a piece is the heap of an arena for threads.
+static bool is_arena_heap(const struct rss_piece *piece)
+{
+    return piece->rule == RELEASE_GLIBC && piece->path[0] == '\0' &&
+           piece->start % GLIBC_HEAP_BYTES == 0 && piece->end - piece->start <= GLIBC_HEAP_BYTES;
+}
+
+// Find what a release would return of the pieces, all of whose blocks are known. malloc_trim does
+// not return the free memory at the end of an arena for threads, its top, which is in the newest
+// heap of the arena: older ones have their full size.
+static void find_released(struct splitting *s)
+{
+    for (size_t i = 0; s->what->is_heap_known && i < s->pieces.len; i++) {
+        struct rss_piece *piece = s->pieces.items + i;
+        if (piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
+            continue;
+        }
+        const struct address_range all = {.start = piece->start, .end = piece->end};
+        uint64_t top_bytes = 0;
+        piece->released_bytes =
+            survivors_releasable_bytes(&s->survivors, piece->area, all, &top_bytes);
+        if (is_arena_heap(piece) && piece->end - piece->start <= GLIBC_HEAP_BYTES - HEAP_ENDS) {
+            piece->released_bytes -= top_bytes;
+        }
+    }
+}
+
+// Prepare the pinning: what libc itself has at the start of a heap stays.
+static void set_rules(struct splitting *s)
+{
+    for (size_t i = 0; i < s->pieces.len; i++) {
+        struct rss_piece *piece = s->pieces.items + i;
+        if (piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
+            continue;
+        }
+        piece->rule = rule_of(s, piece->allocator);
+        if (piece->rule == RELEASE_GLIBC) {
+            const struct address_range head = {.start = piece->start,
+                                               .end = piece->start + GLIBC_HEAD_BYTES};
+            survivors_pin(&s->survivors, piece->area, within(piece, head));
+        }
+    }
 }
 
 static void pause_sometimes(const struct splitting *s, size_t step)
@@ -233,6 +295,14 @@ static void pause_sometimes(const struct splitting *s, size_t step)
     if (step % PAUSE_STEPS == PAUSE_STEPS - 1 && s->what->pause != NULL) {
         s->what->pause(s->what->context);
     }
+}
+
+// Whether free memory is the top of an arena for threads.
+static bool is_top(const struct splitting *s, struct address_range range)
+{
+    const struct u64_vec *tops = &s->what->foreign->tops;
+    const size_t first = FIRST_WHERE(at, tops->len, tops->items[at] >= range.start);
+    return first < tops->len && tops->items[first] < range.end;
 }
 
 // Count what the allocator of a process says is free: all of it, and the whole pages of it.
@@ -249,8 +319,11 @@ static void measure_free(struct splitting *s)
         const struct address_range pages = {.start = (range.start + FREE_HEAD + PAGE - 1) &
                                                      ~(uint64_t)(PAGE - 1),
                                             .end = range.end & ~(uint64_t)(PAGE - 1)};
+        const uint64_t page_bytes =
+            pages.start < pages.end ? resident_in_piece(s, piece, pages) : 0;
         piece->free_bytes += resident_in_piece(s, piece, range);
-        s->sparse.empty_bytes += pages.start < pages.end ? resident_in_piece(s, piece, pages) : 0;
+        piece->released_bytes += is_top(s, range) ? 0 : page_bytes;
+        s->sparse.empty_bytes += page_bytes;
     }
 }
 
@@ -364,7 +437,9 @@ static enum err measure(struct splitting *s)
         first = end;
     }
     TRY(survivors_init(&s->survivors, &s->pages));
+    set_rules(s);
     each_block(s, measure_block);
+    find_released(s);
     if (s->what->foreign != NULL) {
         measure_free(s);
     }
@@ -418,6 +493,7 @@ static void add_part(struct rec_part *sum, const struct rec_part *part)
     sum->virtual_bytes += part->virtual_bytes;
     sum->rss_bytes += part->rss_bytes;
     sum->swap_bytes += part->swap_bytes;
+    sum->released_bytes += part->released_bytes;
 }
 
 static void add_split_part(struct split_part *sum, const struct split_part *more)
@@ -538,13 +614,15 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     const uint64_t other_bytes = piece->rss_bytes - occupied;
     const uint64_t kept_bytes = is_known ? other_bytes : min_u64(piece->free_bytes, other_bytes);
     if (is_known || kept_bytes > 0) {
-        TRY(push_part(s, piece,
-                      (struct rec_part){.kind = REC_PART_KEPT,
-                                        .is_estimate = 1,
-                                        .virtual_bytes = is_known ? spare_bytes : kept_bytes,
-                                        .rss_bytes = kept_bytes,
-                                        .swap_bytes = is_known ? piece->swap_bytes : 0},
-                      strings, piece->path));
+        TRY(push_part(
+            s, piece,
+            (struct rec_part){.kind = REC_PART_KEPT,
+                              .is_estimate = 1,
+                              .virtual_bytes = is_known ? spare_bytes : kept_bytes,
+                              .rss_bytes = kept_bytes,
+                              .released_bytes = min_u64(piece->released_bytes, kept_bytes),
+                              .swap_bytes = is_known ? piece->swap_bytes : 0},
+            strings, piece->path));
     }
     const bool is_whole = is_known || (s->what->is_heap_known && other_bytes == 0);
     return is_whole ? ERR_OK
@@ -644,7 +722,7 @@ find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *sur
     const uint64_t empty_bytes = s->what->is_heap_known ? 0 : s->sparse.empty_bytes; // measure_free
     for (size_t i = 0; i < s->pieces.len; i++) {
         const struct rss_piece *piece = s->pieces.items + i;
-        if (piece->kind == REC_PART_KEPT && piece->live_count > 0 && has_pages(s, piece)) {
+        if (piece->kind == REC_PART_KEPT && has_pages(s, piece)) {
             const struct address_range all = {.start = piece->start, .end = piece->end};
             survivors_sum(&s->survivors, piece->area, all, &s->sparse);
         }
@@ -683,6 +761,10 @@ static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapsh
     snapshot->sparse_page_bytes = s->sparse.sparse_bytes;
     snapshot->sparse_block_bytes = s->sparse.block_bytes;
     snapshot->flags |= s->is_estimated ? REC_SNAPSHOT_ESTIMATED : 0;
+    const struct foreign_heap *foreign = s->what->foreign;
+    const bool is_foreign_known = foreign != NULL && foreign->is_read && foreign->is_whole;
+    const bool is_released_known = !s->is_estimated && (s->what->is_heap_known || is_foreign_known);
+    snapshot->flags |= is_released_known ? REC_SNAPSHOT_RELEASED : 0;
 }
 
 enum err rss_split(const struct rss_process *what,

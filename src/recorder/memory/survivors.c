@@ -6,7 +6,7 @@
 #include "base/order.h"
 
 enum {
-    STEPS_PER_PAGE = 2
+    STEPS_PER_PAGE = 4
 };
 
 enum err survivors_init(struct survivors *survivors, const struct resident_pages *pages)
@@ -52,6 +52,11 @@ static bool next_page(struct page_walk *walk)
     return walk->bytes > 0;
 }
 
+static uint64_t fill_of(const struct survivors *survivors, uint64_t index)
+{
+    return survivors->fill.items[index] & (PAGE_PINNED - 1);
+}
+
 void survivors_count(struct survivors *survivors, size_t area, struct address_range block)
 {
     const uint64_t steps = (block.end - block.start) / RESIDENT_PAGE_BYTES;
@@ -62,13 +67,48 @@ void survivors_count(struct survivors *survivors, size_t area, struct address_ra
     struct page_walk walk = begin_walk(survivors, area, block);
     while (next_page(&walk)) {
         uint16_t *fill = &survivors->fill.items[walk.index];
-        *fill = (uint16_t)min_u64(*fill + walk.bytes, RESIDENT_PAGE_BYTES);
+        const uint64_t bytes =
+            min_u64(fill_of(survivors, walk.index) + walk.bytes, RESIDENT_PAGE_BYTES);
+        *fill = (uint16_t)((*fill & PAGE_PINNED) | bytes);
     }
+}
+
+void survivors_pin(struct survivors *survivors, size_t area, struct address_range range)
+{
+    const uint64_t steps = (range.end - range.start) / RESIDENT_PAGE_BYTES;
+    if (steps > survivors->steps_left) {
+        return;
+    }
+    survivors->steps_left -= steps;
+    struct page_walk walk = begin_walk(survivors, area, range);
+    while (next_page(&walk)) {
+        survivors->fill.items[walk.index] |= PAGE_PINNED;
+    }
+}
+
+uint64_t survivors_releasable_bytes(const struct survivors *survivors,
+                                    size_t area,
+                                    struct address_range range,
+                                    uint64_t *out_trailing_bytes)
+{
+    uint64_t bytes = 0;
+    uint64_t trailing_bytes = 0;
+    struct page_walk walk = begin_walk(survivors, area, range);
+    while (next_page(&walk)) {
+        if ((survivors->fill.items[walk.index] & PAGE_PINNED) != 0) {
+            trailing_bytes = 0;
+        } else if (resident_pages_has(survivors->pages, walk.index)) {
+            bytes += walk.bytes;
+            trailing_bytes += walk.bytes;
+        }
+    }
+    *out_trailing_bytes = trailing_bytes;
+    return bytes;
 }
 
 static bool is_sparse(const struct survivors *survivors, uint64_t index)
 {
-    return survivors->fill.items[index] <= SPARSE_PAGE_BYTES &&
+    return fill_of(survivors, index) <= SPARSE_PAGE_BYTES &&
            resident_pages_has(survivors->pages, index);
 }
 
@@ -79,7 +119,7 @@ void survivors_sum(const struct survivors *survivors,
 {
     struct page_walk walk = begin_walk(survivors, area, range);
     while (next_page(&walk)) {
-        const uint16_t fill = survivors->fill.items[walk.index];
+        const uint64_t fill = fill_of(survivors, walk.index);
         if (!is_sparse(survivors, walk.index)) {
             continue;
         }
@@ -95,7 +135,7 @@ survivors_held_bytes(const struct survivors *survivors, size_t area, struct addr
     uint64_t held_bytes = 0;
     struct page_walk walk = begin_walk(survivors, area, block);
     while (next_page(&walk)) {
-        const uint64_t fill = survivors->fill.items[walk.index];
+        const uint64_t fill = fill_of(survivors, walk.index);
         if (fill > 0 && is_sparse(survivors, walk.index)) {
             held_bytes += (RESIDENT_PAGE_BYTES - fill) * walk.bytes / fill;
         }

@@ -11,7 +11,8 @@
 // the allocator alone decides when it returns that.
 //
 // All figures are estimates: the headers, rounding and tables of allocators count as free. Memory:
-// 2 bytes a page. Context: H.
+// 2 bytes a page. Besides, pages are pinned that an allocator cannot return because of a block
+// (release_rules.h); a call that releases free memory returns the other ones. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -27,9 +28,10 @@
 enum {
     SURVIVORS_MAX = 64, // stacks of one snapshot
     SPARSE_PAGE_BYTES = RESIDENT_PAGE_BYTES / 4,
+    PAGE_PINNED = 1 << 15,
 };
 
-DEFINE_VEC(page_fill_vec, uint16_t);
+DEFINE_VEC(page_fill_vec, uint16_t); // bytes, and PAGE_PINNED
 DEFINE_VEC(rec_survivor_vec, struct rec_survivor);
 
 struct survivors {
@@ -44,6 +46,16 @@ void survivors_release(struct survivors *survivors);
 
 // Count a live block within an area whose pages are known.
 void survivors_count(struct survivors *survivors, size_t area, struct address_range block);
+
+// Note that the pages of a range within an area cannot be returned.
+void survivors_pin(struct survivors *survivors, size_t area, struct address_range range);
+
+// Return the bytes of resident pages of a range that are not pinned, after all were.
+// *out_trailing_bytes: those behind the last pinned page.
+uint64_t survivors_releasable_bytes(const struct survivors *survivors,
+                                    size_t area,
+                                    struct address_range range,
+                                    uint64_t *out_trailing_bytes);
 
 // The pages of a range, after all blocks were counted.
 struct sparse_pages {

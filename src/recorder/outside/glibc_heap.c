@@ -284,6 +284,8 @@ static enum err walk_arena(struct reading *r, uint64_t address)
     const uint64_t top_address = word_of(&state, STATE_TOP);
     if (read_at(r, top_address, &top, sizeof(top)) && chunk_bytes(r, top_address, &top) > 0) {
         TRY(push_free(r, top_address, chunk_bytes(r, top_address, &top)));
+        // The main arena's state is in no heap.
+        TRY(claim_at(r, address) != NULL ? u64_vec_push(&r->out->tops, top_address) : ERR_OK);
     }
     for (size_t i = 0; i < BINS; i++) {
         const size_t bin = i == 0 ? 0 : BINS - i;
@@ -401,6 +403,7 @@ enum err glibc_heap_read(const struct memory_areas *map,
         TRY(walk_arena(&r, r.arenas.items[i]));
     }
     join_free(&found.free);
+    u64_vec_sort_numbers(&found.tops);
     CLEANUP(heap_claim_vec_release) struct heap_claim_vec blocks = {0};
     TRY(find_blocks(&r, stack_tops, &blocks));
     for (size_t i = 0; i < blocks.len; i++) {

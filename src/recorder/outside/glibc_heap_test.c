@@ -142,6 +142,7 @@ static void heaps_are_as_glibc_says(void **state)
         assert_true(sum_of_claims(&heap, HEAP_CLAIM_CHUNKS) >= told->arena_bytes);
         assert_true(sum_of_claims(&heap, HEAP_CLAIM_CHUNKS) < told->arena_bytes + (1u << 20));
         assert_int_equal(sum_of_claims(&heap, HEAP_CLAIM_BLOCKS), told->large_bytes);
+        assert_int_equal(heap.tops.len, 1); // of the thread's arena, and not of the main one
     }
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);

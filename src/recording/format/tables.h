@@ -327,7 +327,8 @@ enum rec_memory_snapshot_flags {
     REC_SNAPSHOT_ASKED = 1 << 2, // requested by a user
     // The resident pages of the heap are estimated, not read, or the heap changed meanwhile.
     REC_SNAPSHOT_ESTIMATED = 1 << 3,
-    REC_SNAPSHOT_AT_EXIT = 1 << 4, // the process was waiting to end
+    REC_SNAPSHOT_AT_EXIT = 1 << 4,  // the process was waiting to end
+    REC_SNAPSHOT_RELEASED = 1 << 5, // its parts say what a release would return
 };
 
 // A snapshot of the whole memory map of one process (/proc/PID/smaps). All snapshots of one moment
@@ -380,6 +381,7 @@ struct rec_part {
     uint64_t swap_bytes;
     uint64_t repeated_bytes; // of rss_bytes: as in rec_memory_snapshot
     rec_string allocator;    // of heap: path of the module whose allocator has it; 0: unknown
+    uint64_t released_bytes; // of kept memory: what a release of the allocator would return
 };
 
 // The live blocks of one stack that are on sparse pages of the heap, in the snapshots that have

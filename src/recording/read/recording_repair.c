@@ -330,6 +330,7 @@ static bool is_good_part(struct repair *p, void *entry, const void *before)
     const struct rec_part *last = before;
     part->snapshot = mapped(&p->memory_snapshot_map, part->snapshot);
     bound(p, &part->repeated_bytes, part->rss_bytes);
+    bound(p, &part->released_bytes, part->rss_bytes);
     if (part->node != REC_NONE && part->node >= p->r->node_count) {
         part->node = REC_NONE;
         p->tally.repaired++;

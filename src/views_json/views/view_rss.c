@@ -187,6 +187,7 @@ static MUST_USE enum err write_survivors(struct view *view,
 struct allocator_row {
     uint64_t time_ms; // of the breakdown
     struct rss_allocator allocator;
+    uint64_t released_bytes; // VALUE_UNKNOWN: not known
 };
 
 DEFINE_VEC(allocator_row_vec, struct allocator_row);
@@ -199,6 +200,7 @@ static const struct column allocator_columns[] = {
     COLUMN_AS("rounding_bytes", CELL_U64, allocator_row, allocator.rounding_bytes),
     COLUMN_AS("kept_bytes", CELL_U64, allocator_row, allocator.kept_bytes),
     COLUMN_AS("rest_bytes", CELL_U64, allocator_row, allocator.rest_bytes),
+    COLUMN_AS("released_bytes", CELL_OPTIONAL, allocator_row, released_bytes),
 };
 
 // Write the allocators of the breakdowns that list their mappings.
@@ -212,8 +214,12 @@ static MUST_USE enum err write_allocators(struct view *view,
         CLEANUP(rss_allocator_vec_release) struct rss_allocator_vec all = {0};
         TRY(details->items[i] != 0 ? rss_allocators_list(view->profile, split, &all) : ERR_OK);
         for (size_t k = 0; k < all.len; k++) {
-            TRY(allocator_row_vec_push(&rows, (struct allocator_row){.time_ms = split->time_ms,
-                                                                     .allocator = all.items[k]}));
+            const struct allocator_row row = {.time_ms = split->time_ms,
+                                              .allocator = all.items[k],
+                                              .released_bytes = split->knows_release
+                                                                    ? all.items[k].released_bytes
+                                                                    : VALUE_UNKNOWN};
+            TRY(allocator_row_vec_push(&rows, row));
         }
     }
     view_table(view, &TABLE("allocators", allocator_columns, rows.items, rows.len));

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""What a release of free memory is said to return, against the real call: malloc_trim(0), a purge,
+ReleaseFreeMemory; of fresh processes, and of those that were large before cairn came."""
+import ctypes.util
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment, some_of
+from conversation import ctl
+from waiting import DEADLINE_SECONDS, read_until, wait_until
+
+MIB = 1 << 20
+ASKED, KNOWN = 4, 32  # flags of a memory snapshot
+
+# Shape, bytes of a block, and which of them stay.
+SHAPES = [("one", 256, 64), ("one", 256, 20), ("one", 256, 8), ("one", 3000, 16), ("one", 40000, 16),
+          ("handed", 256, 64), ("threads", 256, 64), ("handed", 256, 0), ("large", 1, 0), ("tops", 256, 0)]
+OTHERS = [("jemalloc", "one", 256, 64), ("jemalloc", "one", 96, 400), ("jemalloc", "one", 256, 8),
+          ("tcmalloc_minimal", "one", 256, 64), ("tcmalloc_minimal", "one", 256, 0)]
+
+
+class Burst:
+    """The program, from its start or attached to; what the recorder expects and what the call returned."""
+
+    def __init__(self, scratch, shape, size_bytes, keep_each, library=None, is_attached=False):
+        self.path = scratch / "burst.cairn"
+        more = {} if library is None else {"LD_PRELOAD": ctypes.util.find_library(library)}
+        program = [PROGRAMS / "burst", shape, str(size_bytes), str(keep_each)]
+        record = [CAIRN, "record", "-q", "-o", self.path]
+        self.process = subprocess.Popen(program if is_attached else [*record, "--", *program], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=environment(more))
+        self.recorder = None
+        try:
+            self.play(record if is_attached else None)
+        finally:
+            for process in filter(None, (self.recorder, self.process)):
+                process.kill()
+                process.communicate()
+
+    def is_answered(self):
+        run = subprocess.run([CAIRN, "ctl", self.path, "status"], capture_output=True, env=environment(), check=False)
+        return run.returncode == 0
+
+    def play(self, record):
+        read_until(self.process.stdout.fileno(), b"ready\n")
+        if record is not None:
+            self.recorder = subprocess.Popen([*record, "-p", str(self.process.pid)], env=environment(),
+                                             stderr=subprocess.DEVNULL)
+            wait_until(self.is_answered, "the recorder's answer")
+        ctl(self.path, "snapshot")
+        self.process.stdin.write(b"t")
+        self.process.stdin.flush()
+        self.returned = int(read_until(self.process.stdout.fileno(), b"released\n").split()[0])
+        self.process.stdin.write(b"q")
+        self.process.stdin.flush()
+        assert self.process.wait(DEADLINE_SECONDS) == 0
+        if self.recorder is not None:
+            assert self.recorder.wait(DEADLINE_SECONDS) == 0
+        self.report = Recording(self.path, self.recorder or self.process).report
+
+    def rows(self, table):
+        """A table of the recording, as objects of text."""
+        lines = subprocess.run([CAIRN, "dump", "-t", table, self.path], capture_output=True, text=True, check=True,
+                               env=environment()).stdout.splitlines()
+        return [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:]]
+
+    def expected(self):
+        """What the breakdown that was asked for says."""
+        asked = [at for at, row in enumerate(self.rows("memory_snapshots")) if int(row["flags"]) & ASKED]
+        assert int(self.rows("memory_snapshots")[asked[0]]["flags"]) & KNOWN
+        return sum(int(part["released_bytes"]) for part in self.rows("parts") if int(part["snapshot"]) == asked[0])
+
+
+def check(run, is_mostly_kept=True):
+    """Within 5 %, and what allocators have of their own."""
+    expected = run.expected()
+    assert abs(expected - run.returned) <= 0.05 * run.returned + 2 * MIB, (expected, run.returned)
+    found = [entry for entry in run.report["findings"]["items"] if entry["kind"] == "rss"]
+    assert not is_mostly_kept or "would return" in found[0]["sentence"], run.report["findings"]
+
+
+@pytest.mark.parametrize("is_attached", [False, True], ids=["fresh", "attached"])
+@pytest.mark.parametrize("shape, size_bytes, keep_each", some_of(SHAPES, 4))
+def test_glibc_returns_what_is_said(scratch, shape, size_bytes, keep_each, is_attached):
+    check(Burst(scratch, shape, size_bytes, keep_each, is_attached=is_attached), is_mostly_kept=(shape, keep_each) != ("handed", 0))
+
+
+@pytest.mark.parametrize("library, shape, size_bytes, keep_each", some_of(OTHERS, 2))
+def test_other_allocators_return_what_is_said(scratch, library, shape, size_bytes, keep_each):
+    check(Burst(scratch, shape, size_bytes, keep_each, library=library))
+
+
+@pytest.mark.parametrize("keep_each", some_of([64, 0], 2))
+def test_what_mimalloc_is_said_to_return_is_an_upper_bound(scratch, keep_each):
+    """Its pages are 64 KiB, and it keeps segments of 32 MiB for a while."""
+    run = Burst(scratch, "one", 256, keep_each, library="mimalloc")
+    assert run.returned <= run.expected() and (keep_each == 0 or run.expected() < 2 * MIB)
