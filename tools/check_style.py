@@ -47,16 +47,9 @@ BANNED_FUNCTIONS = {
     "localtime": "localtime_r",
 }
 BANNED_CALL = re.compile(r"(?<![\w.>\"])(" + "|".join(BANNED_FUNCTIONS) + r")\s*\(")
-# How the files of another process are reached. Only TARGET_FILE may, and in the folders that handle
-# such files only the listed ones open anything.
+# How the files of another process are reached. Only TARGET_FILE may; check_symbols.py finds all that open a path.
 TARGET_PATH = re.compile(r'"[^"]*/proc/[^"]*/(root|map_files|cwd)\b')
 TARGET_FILE = "src/host/os/target_file.c"
-TARGET_FOLDERS = ("src/symbols/", "src/attach/", "src/inject/", "src/cli/names/", "src/profile/")
-OPENS = re.compile(r"(?<![\w.>])(open|openat|fopen|mmap)\s*\(")
-OPENERS = {
-    "src/symbols/name_cache.c": "its own folder",
-    "src/inject/process/kernel_calls.c": "files of /proc",
-}
 # What a hook writes to its lane goes through LANE_ENTRY, which enters the nursery first.
 LANE_ENTRY = "src/target/producer/nursery/lane_entry.h"
 LANE_FOLDERS = ("src/target/producer/", "src/target/preload/stacks/")
@@ -118,9 +111,7 @@ def reaches_target(where, line, bare):
     name = where.as_posix()
     if name == TARGET_FILE or where.stem.endswith("_test") or "/test_" in name or "/fuzz_" in name:
         return False
-    is_elsewhere = name.startswith(TARGET_FOLDERS) and name not in OPENERS
-    return bool(TARGET_PATH.search(line) or "ELF_C_READ_MMAP" in bare or
-                (is_elsewhere and OPENS.search(bare)))
+    return bool(TARGET_PATH.search(line) or "ELF_C_READ_MMAP" in bare)
 
 
 def goes_around_entry(where, bare):

@@ -9,6 +9,9 @@ that its module may use defines. Includes alone do not show this: a lower folder
 upper one defines. And no function of ours has a name that a library of cairn exports: the linker would
 take one for the other. Exit status 1 and one line per finding.
 
+Files that a profiled process names are opened by host/os/target_file.c alone: in the folders that handle
+processes only the objects of OPENERS call anything that opens a path.
+
 Two names are looked up elsewhere: those of libc, which the hooks define too, and those of a way
 into the target (session/way), which the agent or the preload library defines.
 """
@@ -23,6 +26,33 @@ import check_layers
 SAME_NAMES_AS_LIBC = ("target/preload/exports/", "target/agent/freestanding.c")
 WAYS = "target/agent/"
 OBJECTS_AT_ONCE = 200
+OPENS = ("open", "openat", "creat", "fopen", "freopen", "opendir", "scandir", "mmap", "dlopen", "file_read",
+         "file_open_read", "openat2", "open_by_handle_at", "ftw", "nftw")
+OPENS = {f"{name}{bits}" for name in OPENS for bits in ("", "64")} | {"__open_2", "__open64_2", "__openat_2",
+                                                                      "__openat64_2"}
+HANDLE_PROCESSES = ("symbols/", "attach/", "inject/", "cli/names/", "profile/", "recorder/")
+OPENERS = {
+    "inject/process/kernel_calls.c": "files of /proc",
+    "inject/process/proc_files.c": "folders of /proc",
+    "inject/process/target_refusal.c": "settings of the kernel",
+    "recorder/control/control_client.c": "the kernel's list of sockets",
+    "recorder/ingest/drain_process.c": "files of /proc",
+    "recorder/launch/preflight.c": "what the user starts",
+    "recorder/launch/preload_path.c": "the folder of cairn's library",
+    "recorder/memory/memory_areas.c": "files of /proc",
+    "recorder/memory/own_memory.c": "files of /proc",
+    "recorder/memory/proc_sampler.c": "files of /proc",
+    "recorder/output/checkpoint.c": "memory of its own",
+    "recorder/output/event_log.c": "the event log",
+    "recorder/output/rotation.c": "the folder of the recording",
+    "recorder/processes/page_probe.c": "files of /proc",
+    "recorder/processes/pending_processes.c": "files of /proc",
+    "recorder/processes/pid_lookup.c": "files of /proc",
+    "recorder/recorder_reading.c": "files of /proc",
+    "recorder/session/session_create.c": "memory of its own, and a setting of the kernel",
+    "symbols/elf/debuginfod.c": "a library of the system",
+    "symbols/name_cache.c": "its own folder",
+}
 
 
 def source_of(entry, root, build):
@@ -67,6 +97,17 @@ def findings(root, build, modules):
                 yield f"src/{user}: may not use {name} of {definitions[0]}"
 
 
+def opens(root, build):
+    """Objects that may handle what a process names, and open a path; and entries of OPENERS that open none."""
+    _, used = symbols(root, build)
+    openers = {source for name in OPENS for source in used.get(name, ()) if source.startswith(HANDLE_PROCESSES)}
+    for source in sorted(openers - OPENERS.keys()):
+        yield f"src/{source}: host/os/target_file.h opens what a process names"
+    for source in sorted(OPENERS.keys() - openers):
+        if (root / "src" / source).exists():
+            yield f"src/{source}: opens nothing, and is in OPENERS"
+
+
 def exported(program):
     """{symbol: library} of the libraries that PROGRAM loads; none if it does not run on this machine."""
     loads = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
@@ -88,7 +129,8 @@ def clashes(root, build):
 
 def main():
     root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
-    found = [*findings(root, build, check_layers.MODULES), *clashes(root, build)]
+    found = [*findings(root, build, check_layers.MODULES), *opens(root, build),
+             *clashes(root, build)]
     for finding in found:
         print(finding)
     return 1 if found else 0

@@ -116,6 +116,24 @@ def test_symbols_finds_what_a_lower_folder_takes_from_an_upper_one(tree, user, d
     assert (status, said) == (int(finding != ""), finding)
 
 
+@pytest.mark.parametrize("name, call, finding", [
+    ("symbols/a.c", "open", "src/symbols/a.c: host/os/target_file.h opens what a process names\n"),
+    ("recorder/runtimes/a.c", "fopen64", "src/recorder/runtimes/a.c: host/os/target_file.h opens what a process names\n"),
+    ("cli/names/a.c", "file_read", "src/cli/names/a.c: host/os/target_file.h opens what a process names\n"),
+    ("symbols/a_test.c", "open", ""),
+    ("cli/a.c", "open", ""),  # what its user names
+    ("symbols/name_cache.c", "open", ""),
+    ("symbols/name_cache.c", "close", "src/symbols/name_cache.c: opens nothing, and is in OPENERS\n"),
+])
+def test_symbols_finds_what_opens_a_path_of_a_process(tree, name, call, finding):
+    root = tree({f"src/{name}": f"int {call}(void); int a(void); int a(void) {{ return {call}(); }}",
+                 "src/base/b.c": "int b(void); int b(void) { return 1; }"})
+    for source in (name, "base/b.c"):
+        compile_object(root, source)
+    status, said = run("check_symbols.py", root, root / "build")
+    assert (status, said) == (int(finding != ""), finding)
+
+
 @pytest.mark.parametrize("name, finding", [
     ("host/a.c", "src/host/a.c: of_both is also a name of libother.so\n"),
     ("target/a.c", ""),  # cairn does not link it
@@ -180,7 +198,6 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "// long " + "x" * 93 + "\n", "longer than 100 columns"),
     ("src/host/a.c", MODULE + "int a = SYS_landlock_restrict_self;\n", "is not in cmake/older_system.h"),
     ("src/host/a.c", MODULE + 'const char *path = "/proc/%d/root/x";\n', "target_file.h opens what a process names"),
-    ("src/symbols/a.c", MODULE + "int x(void)\n{\n    return open(\"x\", 0);\n}\n", "target_file.h opens what"),
     ("src/host/a.c", MODULE + "int way = ELF_C_READ_MMAP;\n", "target_file.h opens what"),
     ("src/target/preload/record/a.c", MODULE + "void x(void)\n{\n    nursery_free(p, 1);\n}\n",
      "hooks write to a lane by"),

@@ -11,7 +11,7 @@
 //
 // openat2(2) is not used, because it asks for the rights of its caller. Access control lists count
 // only as far as the permission bits show them. Files of /proc and of sysfs are no files of a
-// program. All other opens of such paths are forbidden (tools/check_style.py). Context: H.
+// program. All other opens of such paths are forbidden (tools/check_symbols.py). Context: H.
 #pragma once
 
 #include <stdbool.h>
