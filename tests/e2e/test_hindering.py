@@ -78,33 +78,42 @@ def with_late_symbols(path):
     return path
 
 
-@contextlib.contextmanager
-def freezing(process):
-    """Freeze a process with its control group; skip where there is no freezer of version 1 or 2."""
-    name = f"cairn{os.getpid()}"
-    for root, state, frozen, thawed, answer, all_frozen in (
-            ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED", "freezer.state", "FROZEN"),
-            ("/sys/fs/cgroup", "cgroup.freeze", "1", "0", "cgroup.events", "frozen 1")):
-        group = pathlib.Path(root, name)
-        try:
+FREEZERS = {  # version: the places where its groups may be, and what freezes, thaws and tells
+    1: (["/sys/fs/cgroup/freezer"], "freezer.state", "FROZEN", "THAWED", "freezer.state", "FROZEN"),
+    2: (["/sys/fs/cgroup", "/sys/fs/cgroup/unified"], "cgroup.freeze", "1", "0", "cgroup.events", "frozen 1"),
+}
+
+
+def new_group(roots, state):
+    """A control group of our own that can be frozen; None where there may be none."""
+    for root in roots:
+        group = pathlib.Path(root, f"cairn{os.getpid()}")
+        with contextlib.suppress(OSError):
             group.mkdir()
-        except OSError:
-            continue
-        try:
-            if not (group / state).exists():
-                continue
-            (group / "cgroup.procs").write_text(str(process.pid))
-            (group / state).write_text(frozen)
-            wait_until(lambda path=group / answer, words=all_frozen: words in path.read_text(), "a frozen group")
-            yield
-            (group / state).write_text(thawed)
-            process.kill()
-            process.wait()
-            return
-        finally:
-            wait_until(lambda group=group: (group / "cgroup.procs").read_text() == "", "an empty group")
+            if (group / state).exists():
+                return group
             group.rmdir()
-    pytest.skip("no control group may be frozen here")
+    return None
+
+
+@contextlib.contextmanager
+def freezing(process, version):
+    """Freeze a process with its control group; skip where there is no freezer of that version."""
+    roots, state, frozen, thawed, answer, all_frozen = FREEZERS[version]
+    group = new_group(roots, state)
+    if group is None:
+        pytest.skip("no control group may be frozen here")
+    try:
+        (group / "cgroup.procs").write_text(str(process.pid))
+        (group / state).write_text(frozen)
+        wait_until(lambda: all_frozen in (group / answer).read_text(), "a frozen group")
+        yield
+        (group / state).write_text(thawed)
+        process.kill()
+        process.wait()
+    finally:
+        wait_until(lambda: (group / "cgroup.procs").read_text() == "", "an empty group")
+        group.rmdir()
 
 
 def wait_recorded(process):
@@ -162,22 +171,23 @@ def test_no_process_holds_up_another_one(scratch, ways):
         assert longest_us < PAUSE_SECONDS * 1e6
 
 
+@pytest.mark.parametrize("version", FREEZERS)
 @pytest.mark.parametrize("is_recorded", [False, True], ids=["before", "recorded"])
-def test_a_frozen_process_holds_up_no_other_one(scratch, is_recorded):
+def test_a_frozen_process_holds_up_no_other_one(scratch, is_recorded, version):
     """It is frozen when it is attached to, or while it is recorded, and then it is let go."""
     with contextlib.ExitStack() as stack:
         victim = stack.enter_context(running(PROGRAMS / "longest_pause"))
         frozen = stack.enter_context(running(PROGRAMS / "hindering", "maps"))
         read_until(frozen.stdout.fileno(), b"yes\n")
         if not is_recorded:
-            stack.enter_context(freezing(frozen))
+            stack.enter_context(freezing(frozen, version))
         command = [CAIRN, "record", "-o", scratch / "two.cairn", "-p", str(victim.pid), "-p", str(frozen.pid)]
         recorder = stack.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                                         env=environment()))
         if is_recorded:
             wait_recorded(victim)
             wait_recorded(frozen)
-            stack.enter_context(freezing(frozen))
+            stack.enter_context(freezing(frozen, version))
         else:
             wait_until(lambda: reads_memory_of(recorder.pid, frozen.pid), "the recorder's look")
         recorder.terminate()
