@@ -58,7 +58,9 @@ LANE_WRITE = re.compile(r"(?<![\w.>])(nursery_(begin|turn|allocate(_\w+)?|free(_
                         r"reserve(_event)?|send_\w+|tick))\s*\(")
 # What creates a file creates it alone: past a link, a pipe or a file that was put there.
 CREATES = re.compile(r"\bO_CREAT\b(?!.*\bO_EXCL\b)")
-GOTO = re.compile(r"^\s*goto\s+\w+;")
+GOTO = re.compile(r"^\s*goto\s+\w+;", re.M)
+OPENING = re.compile(r"// (?:arch/\w+/)?(\w+)(?:,| \(.*\))?:? ")
+OWN_HEADER = re.compile(r'#include "(?:\w+/)*(\w+)\.h"')
 COLUMNS = 100  # clang-format does not wrap comments, which keeps drawings intact
 OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
 VAGUE_NAME = re.compile(r"(^|_)(util|utils|misc|common|helper|helpers|manager)(_|$)")
@@ -97,9 +99,8 @@ def head_findings(root, path, lines):
     if not body or body[0] != f"{mark} {SPDX}":
         yield f"{where}:1: does not open with '{mark} {SPDX}'"
     elif path.suffix in (".c", ".h") and where.parts[0] == "src":
-        opening = re.compile(rf"// (arch/\w+/)?{re.escape(path.stem)}(,| \(.*\))?:? ")
-        own_header = re.compile(rf'#include "(\w+/)*{re.escape(path.stem)}\.h"')
-        is_told = len(body) > 1 and (opening.match(body[1]) or own_header.fullmatch(body[1]))
+        is_told = len(body) > 1 and path.stem in {match.group(1) for match in (
+            OPENING.match(body[1]), OWN_HEADER.fullmatch(body[1])) if match}
         if not path.stem.endswith("_test") and not is_told:
             yield f"{where}:2: no module comment that begins with '// {path.stem}: '"
         if path.suffix == ".h" and "#pragma once" not in body:
@@ -121,34 +122,57 @@ def goes_around_entry(where, bare):
             not where.stem.endswith("_test") and bool(LANE_WRITE.search(bare)))
 
 
+def bare_line(line):
+    """A line without its comments, and with empty strings."""
+    line = STRING.sub('""', line) if '"' in line else line
+    return COMMENT.sub("", line) if "/" in line else line
+
+
+def is_suspect(text, bare_text):
+    """Whether any line of a source file of src/ may have a finding: few files have one, and all rules for each line of
+    all files take seconds."""
+    return bool("ELF_C_READ_MMAP" in bare_text or TARGET_PATH.search(text) or ODD_WORDS.search(text) or
+                any(rule.search(bare_text) for rule in (BANNED_CALL, PRIVATE_WORD, OPENS, LANE_WRITE, CREATES, GOTO)))
+
+
 def code_findings(root, path, lines):
     where = path.relative_to(root)
-    for number, line in enumerate(lines, 1):
-        if path.name not in ("check_style.py", "test_checks.py") and OPEN_POINT.search(line):
+    text = "\n".join(lines)
+    if path.name not in ("check_style.py", "test_checks.py") and OPEN_POINT.search(text):
+        for number in (number for number, line in enumerate(lines, 1) if OPEN_POINT.search(line)):
             yield f"{where}:{number}: an open point without the number of its issue"
-        if path.suffix in C_SUFFIXES and len(line) > COLUMNS:
+    if path.suffix in C_SUFFIXES:
+        for number in (number for number, line in enumerate(lines, 1) if len(line) > COLUMNS):
             yield f"{where}:{number}: longer than {COLUMNS} columns"
-        if path.suffix not in (".c", ".h") or where.parts[0] != "src":
-            continue
-        bare = COMMENT.sub("", STRING.sub('""', line))
-        match = BANNED_CALL.search(bare)
-        if match and not path.stem.endswith("_test"):
-            yield f"{where}:{number}: {match.group(1)} is banned: {BANNED_FUNCTIONS[match.group(1)]}"
-        word = PRIVATE_WORD.search(bare)
-        if word and not path.stem.endswith("_test"):
-            term = PRIVATE_WORDS[word.group(1).lower()]
-            yield f"{where}:{number}: '{word.group(1)}' is a private word: {term}"
-        odd = ODD_WORDS.search(STRING.sub('""', line))
-        if odd:
-            yield f"{where}:{number}: '{odd.group(1)}' in a comment: name the subject"
-        if reaches_target(where, line, bare):
-            yield f"{where}:{number}: host/os/target_file.h opens what a process names"
-        if goes_around_entry(where, bare):
-            yield f"{where}:{number}: hooks write to a lane by {LANE_ENTRY}"
-        if CREATES.search(bare) and not path.stem.endswith("_test") and "/test_" not in where.as_posix():
-            yield f"{where}:{number}: O_CREAT without O_EXCL: file_create, file_create_missing"
-        if GOTO.match(bare):
-            yield f"{where}:{number}: goto is banned: CLEANUP, or a function of its own"
+    if path.suffix not in (".c", ".h") or where.parts[0] != "src":
+        return
+    bare = [bare_line(line) for line in lines]
+    if is_suspect(text, "\n".join(bare)):
+        for number, line in enumerate(lines, 1):
+            for finding in line_findings(where, line, bare[number - 1]):
+                yield f"{where}:{number}: {finding}"
+
+
+def line_findings(where, line, bare):
+    """What is wrong with a line of a source file of src/."""
+    is_test = where.stem.endswith("_test")
+    match = BANNED_CALL.search(bare)
+    if match and not is_test:
+        yield f"{match.group(1)} is banned: {BANNED_FUNCTIONS[match.group(1)]}"
+    word = PRIVATE_WORD.search(bare)
+    if word and not is_test:
+        yield f"'{word.group(1)}' is a private word: {PRIVATE_WORDS[word.group(1).lower()]}"
+    odd = ODD_WORDS.search(STRING.sub('""', line))
+    if odd:
+        yield f"'{odd.group(1)}' in a comment: name the subject"
+    if reaches_target(where, line, bare):
+        yield "host/os/target_file.h opens what a process names"
+    if goes_around_entry(where, bare):
+        yield f"hooks write to a lane by {LANE_ENTRY}"
+    if CREATES.search(bare) and not is_test and "/test_" not in where.as_posix():
+        yield "O_CREAT without O_EXCL: file_create, file_create_missing"
+    if GOTO.search(bare):
+        yield "goto is banned: CLEANUP, or a function of its own"
 
 
 def name_findings(root, paths):
