@@ -92,11 +92,18 @@ static void services_are_called_what_they_are(void **state)
     judge_all(service_patterns, service_pattern_count);
 }
 
+static void everyday_programs_are_called_what_they_are(void **state)
+{
+    (void)state;
+    judge_all(everyday_patterns, everyday_pattern_count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_programs_are_called_what_they_are),
         cmocka_unit_test(services_are_called_what_they_are),
+        cmocka_unit_test(everyday_programs_are_called_what_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

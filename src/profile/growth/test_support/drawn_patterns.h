@@ -59,11 +59,13 @@ struct drawn_pattern {
     unsigned classes;                    // bits of enum growth_class: the right ones
 };
 
-// The rule was fitted to the first ones. The second ones were written afterwards and judge it.
+// The rule was fitted to the first ones. The others were written afterwards and judge it.
 extern const struct drawn_pattern drawn_patterns[];
 extern const size_t drawn_pattern_count;
 extern const struct drawn_pattern service_patterns[];
 extern const size_t service_pattern_count;
+extern const struct drawn_pattern everyday_patterns[];
+extern const size_t everyday_pattern_count;
 
 void drawn_run_play(struct drawn_run *run,
                     const struct drawn_pattern *pattern,
