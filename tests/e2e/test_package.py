@@ -30,6 +30,7 @@ def assert_works(prefix, scratch):
     recording = Recording(path, found)
     recording.assert_whole()
     assert_totals(recording, expected_totals("ending"))
+    assert run(prefix / "bin/cairn", "self-test").endswith("\n6 of 6 ways work\n")
     libraries = [module["path"] for module in recording.report["modules"]
                  if "cairn_preload" in module["path"]]
     assert all(library.startswith(str(prefix)) for library in libraries)
