@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb test-deb test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb test-deb test-packages test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -85,6 +85,12 @@ deb: ## build a Debian package in the build directory
 test-deb: deb ## check the package with lintian, and try it on a minimal Debian 12; needs Debian's archive
 	@tools/packages.sh install fresh test-deb
 	@tools/test_deb.sh $(BUILD)
+
+test-packages: deps test-deps ## check contrib/packages by the tools of RPM, Arch, Nix and Ruby, and build the RPM; minutes
+	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@$(COMPILE)
+	@tools/packages.sh install packages
+	@CAIRN_BUILD=$(BUILD) /usr/bin/python3 -B -m pytest -q -p no:cacheprovider --rootdir tests tests/tools/test_foreign_packages.py
 
 test-image: ## carry out the Dockerfile in minimal systems of Debian 12; minutes, and Debian's archive
 	@tools/packages.sh install fresh

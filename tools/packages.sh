@@ -41,6 +41,9 @@ tarball="mmdebstrap binutils git"
 fresh="mmdebstrap util-linux"
 test_deb="lintian"
 
+# For make test-packages: what checks and builds contrib/packages.
+packages="rpm rpmlint makepkg pacman-package-manager libarchive-tools nix-bin ruby"
+
 # For sweep.py, and programs for it: of all kinds, languages and libraries.
 sweep="binutils util-linux"
 sweep_more="gtk-3-examples gtk-4-examples zenity qttools5-dev-tools qt6-tools-dev-tools featherpad
@@ -59,6 +62,7 @@ words_of() {
     demo) echo $demo ;;
     fresh) echo $fresh ;;
     package) echo $package ;;
+    packages) echo $packages ;;
     sweep) echo $sweep ;;
     test-deb) echo $test_deb ;;
     tarball) echo $tarball ;;
@@ -66,7 +70,7 @@ words_of() {
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are build, clickhouse, demo, fresh, package, pictures, sweep, sweep-more, tarball, test and test-deb" >&2
+        echo "packages: no set is called $1; there are build, clickhouse, demo, fresh, package, packages, pictures, sweep, sweep-more, tarball, test and test-deb" >&2
         exit 2
         ;;
     esac

@@ -34,6 +34,7 @@ part make "BUILD=$build" soak
 part make "BUILD=$build" sweep
 part make "BUILD=$build" test-fresh
 part make "BUILD=$build" test-deb
+part make "BUILD=$build" test-packages
 part make "BUILD=$build" test-tarball
 part make "BUILD=$build" test-image
 /usr/bin/python3 "$tools/count_tests.py" "$build/nightly.xml" "$build-asan/test.xml" "$build-tsan/test.xml"

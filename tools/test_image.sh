@@ -49,7 +49,8 @@ carry_out() {
     shift
     echo "test_image: $word $*"
     case $word in
-    FROM) begin_stage "$@" ;;
+    ARG) eval "$1" ;;
+    FROM) eval "begin_stage $*" ;;
     WORKDIR)
         place=$1
         mkdir -p "$root$place"
