@@ -140,6 +140,7 @@ def lasting_workers(place):
     return pids if len(pids) == WORKERS else []
 
 
+@pytest.mark.nightly
 def test_postgres_under_load(scratch):
     """The server and its workers, one per connection, in one recording. Without autovacuum, whose workers
     come and go: a process that is given by its number must exist. pgbench's first connection ends too; it

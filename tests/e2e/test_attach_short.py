@@ -81,7 +81,7 @@ int main(void)
     return 0;
 }
 """
-ATTEMPTS = 12 if IS_NIGHTLY else 6
+ATTEMPTS = 12 if IS_NIGHTLY else 4
 GONE = re.compile(r"cairn: (process \d+ has (ended, or is a thread of the kernel|executed another program; attach "
                   r"to it again)|there is no process \d+)\n")
 BUSY = re.compile(r"cairn: (no thread of process \d+ made cairn's system calls in time|the threads of process \d+ could "

@@ -136,7 +136,7 @@ def omitted(follower):
 
 
 @pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], pytest.param(["half"], marks=pytest.mark.nightly),
-                                  ["maps", "stop", "cut", "room"], ["threads"]],
+                                  ["maps", "stop", "cut", "room"], pytest.param(["threads"], marks=pytest.mark.nightly)],
                          ids=["symbols and unmap", "fuse", "half", "maps, stop, cut and room", "threads"])
 def test_no_process_holds_up_another_one(scratch, ways):
     with contextlib.ExitStack() as stack:

@@ -11,7 +11,7 @@ from test_order import PATIENT
 
 MALLOC, CALLOC, REALLOC, FREE_NEW, FREE_OLD = range(5)
 ALL = 100000
-NEAR = (1, 240, 1 if IS_NIGHTLY else 12)  # a second handler within so many instructions of the first, and at which steps
+NEAR = (1, 240, 1 if IS_NIGHTLY else 23)  # a second handler within so many instructions of the first, and at which steps
 
 
 def assert_all_counted(recording):

@@ -3,7 +3,7 @@
 with the program's own counts, for every way to end."""
 import pytest
 
-from cairn_run import PROGRAMS, thread_block_bytes
+from cairn_run import PROGRAMS, some_of, thread_block_bytes
 
 COUNTS = ["allocations", "frees", "allocated_bytes", "temporary", "leaked_allocations",
           "leaked_bytes", "peak_bytes"]
@@ -32,7 +32,7 @@ def totals(recording, left_out=()):
 
 
 @HOW
-@pytest.mark.parametrize("name", ONE_THREAD)
+@pytest.mark.parametrize("name", some_of(ONE_THREAD, 2))
 def test_one_thread_is_recorded_the_same_with_and_without(record, name, how):
     held = record(PROGRAMS / name, env=how, is_compared=False)
     sent = record(PROGRAMS / name, env=OFF, is_compared=False)

@@ -4,6 +4,8 @@ and no event is lost."""
 import pathlib
 import re
 
+import pytest
+
 from cairn_run import PROGRAMS, truth_of
 from test_attach import Attachable
 from waiting import DEADLINE_SECONDS
@@ -36,6 +38,7 @@ class Waiting(Attachable):
         self.process.stdin.flush()
 
 
+@pytest.mark.nightly
 def test_attached_it_is_bounded_and_exact_too(scratch):
     truth = truth_of("passing_threads")
     with Waiting(scratch) as program:
