@@ -31,6 +31,9 @@ test="g++ rustc cargo rustfmt rust-clippy llvm clang clang-format clang-tidy lib
 # For make test-clickhouse.
 clickhouse="clickhouse-server"
 
+# For run_nightly.sh: runtimes whose empty programs leak nothing.
+runtimes="librust-tokio-dev openjdk-17-jdk-headless"
+
 # For the pictures of docs/user.
 pictures="chromium-headless-shell pngquant"
 
@@ -63,6 +66,7 @@ words_of() {
     fresh) echo $fresh ;;
     package) echo $package ;;
     packages) echo $packages ;;
+    runtimes) echo $runtimes ;;
     sweep) echo $sweep ;;
     test-deb) echo $test_deb ;;
     tarball) echo $tarball ;;
@@ -70,7 +74,7 @@ words_of() {
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are build, clickhouse, demo, fresh, package, packages, pictures, sweep, sweep-more, tarball, test and test-deb" >&2
+        echo "packages: no set is called $1; there are build, clickhouse, demo, fresh, package, packages, pictures, runtimes, sweep, sweep-more, tarball, test and test-deb" >&2
         exit 2
         ;;
     esac

@@ -139,6 +139,10 @@ POOL = "/usr/lib/libstdc++.so.6.0.30!"
     (("/lib/ld-musl-x86_64.so.1!", POOL), None),
 ])
 def test_built_in_rules_by_whose_code_it_is(draw, stack, rule):
+    assert_rule(draw, stack, rule)
+
+
+def assert_rule(draw, stack, rule):
     other = Block("main", (frame("main"), frame("load")), 7, 1)
     for is_alone in (False, True):
         blocks = [Block("main", stack, 100, 1)] + ([] if is_alone else [other])
@@ -258,3 +262,28 @@ def test_a_function_that_computes_its_rules_is_left_alone(tmp_path):
     report = record(tmp_path, COMPUTED, ["-O2"])
     assert report["suppressions"] == []
     assert report["totals"]["leaked_bytes"] == 1077
+
+
+JVM, GLIB, STD = "/usr/lib/libjvm.so!", "/lib/libglib-2.0.so.0!", "app!std::thread::spawn(/rustc/library/std/src/thread.rs:1)"
+
+
+@pytest.mark.parametrize("stack, rule", [
+    ((frame("main"), JVM + "JVM_Load", JVM + "os::malloc"), "libjvm, innermost, not for others"),
+    ((JVM + "thread_native_entry", JVM + "AllocateHeap"), "libjvm, innermost, not for others"),
+    # What others request of it is theirs, and without names nothing is said.
+    ((frame("main"), JVM + "Unsafe_AllocateMemory0", JVM + "os::malloc"), None),
+    ((frame("main"), JVM + "jni_GetStringUTFChars", JVM + "AllocateHeap"), None),
+    ((frame("main"), JVM + "jni_GetByteArrayElements", JVM + "AllocateHeap"), None),
+    ((frame("main"), JVM + "jni_NewGlobalRef", JVM + "AllocateHeap"), None),
+    ((frame("main"), JVM, JVM + "os::malloc"), None),
+    ((JVM + "JVM_Load", "/lib/libnative.so!work"), None),
+    ((LOADER, GLIB, GLIB, GLIB + "g_malloc"), "GLib < ld-linux, innermost"),
+    ((LOADER, "/lib/libgobject-2.0.so.0!", GLIB + "g_malloc"), "GLib < ld-linux, innermost"),
+    ((LOADER, "/lib/plugin.so!begin", GLIB + "g_malloc"), None),
+    ((frame("main"), GLIB + "g_malloc"), None),
+    ((frame("main"), "app!test::run_tests", "app!test::run_test", STD), "test::, innermost after std"),
+    ((frame("main"), "app!test::run_test", "app!app::tests::leaks", STD), None),
+    ((frame("main"), "app!app::test::mine", STD), None),
+])
+def test_built_in_rules_of_runtimes(draw, stack, rule):
+    assert_rule(draw, stack, rule)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "profile/select/leak_pattern.h"
 #include "profile/select/suppressions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -23,11 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     for (size_t i = 0; i < count; i++) {
         const char *pattern = suppression_pattern(&list, i);
         bool is_plain = strpbrk(pattern, "^$*") == NULL;
-        if (pattern[0] == '\0' || (is_plain && !suppression_matches(pattern, pattern))) {
+        if (pattern[0] == '\0' || (is_plain && !leak_pattern_matches(pattern, pattern))) {
             abort();
         }
         for (size_t n = 0; n < count; n++) {
-            (void)suppression_matches(pattern, suppression_pattern(&list, n)); // must terminate
+            (void)leak_pattern_matches(pattern, suppression_pattern(&list, n)); // must terminate
         }
     }
     return 0;

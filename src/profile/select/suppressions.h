@@ -90,9 +90,6 @@ static inline const char *suppression_pattern(const struct suppressions *list, s
     return strbuf_text(&list->texts) + list->rules.items[rule].pattern;
 }
 
-// Whether a pattern, without its "leak:", matches a name.
-bool suppression_matches(const char *pattern, const char *name);
-
 // By node of the recording: the number of the rule that suppresses its stack, + 1; 0 if none does.
 // `out` stays empty if no rule matches anything. ERR_NO_MEMORY.
 enum err suppressions_of_nodes(const struct suppressions *list,

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "profile/select/leak_pattern.h"
 
 static void patterns_match_as_leak_sanitizer_has_them(void **state)
 {
@@ -49,7 +50,7 @@ static void patterns_match_as_leak_sanitizer_has_them(void **state)
         {"lib/x", "/usr/lib/x.so", true},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        if (suppression_matches(cases[i].pattern, cases[i].name) != cases[i].is_match) {
+        if (leak_pattern_matches(cases[i].pattern, cases[i].name) != cases[i].is_match) {
             fail_msg("\"%s\" and \"%s\"", cases[i].pattern, cases[i].name);
         }
     }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "profile/select/code_rule.h"
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "profile/select/leak_pattern.h"
+
+// By module: 1 if its path matches; the last entry is for code outside modules.
+static MUST_USE enum err
+modules_with(const struct profile *profile, const char *pattern, struct u32_vec *out)
+{
+    const struct recording *recording = &profile->recording;
+    TRY(u32_vec_resize(out, recording->module_count + 1));
+    for (size_t i = 0; i < recording->module_count; i++) {
+        out->items[i] =
+            leak_pattern_matches(pattern, profile_string(profile, recording->modules[i].path));
+    }
+    out->items[recording->module_count] = pattern[0] == '\0';
+    return ERR_OK;
+}
+
+static bool is_in(const struct u32_vec *modules, const struct recording *recording, size_t node)
+{
+    const uint32_t module = node != 0 ? recording->frames[recording->nodes[node].frame].module
+                                      : REC_NONE; // the root has no frame
+    return modules->items[module != REC_NONE ? module : recording->module_count] != 0;
+}
+
+static bool matches_any(const char *const *patterns, const char *function)
+{
+    for (size_t i = 0; patterns[i] != NULL; i++) {
+        if (leak_pattern_matches(patterns[i], function)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether all functions of a frame have names, and none of these.
+static bool
+has_other_names(const struct profile *profile, const char *const *patterns, uint32_t node)
+{
+    const struct code_chain chain =
+        code_index_node_chain(&profile->code, node, profile->recording.nodes[node].frame);
+    for (size_t i = 0; i < chain.count; i++) {
+        const struct code_location *place = &profile->code.locations.items[chain.locations[i]];
+        const uint32_t flags = profile->code.functions.items[place->function].flags;
+        if ((flags & (CODE_UNKNOWN | CODE_CUT)) != 0 ||
+            matches_any(patterns, profile_location_function(profile, chain.locations[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct code_matcher {
+    const struct code_rule *code;
+    const struct profile *profile;
+    struct u32_vec modules; // owned; of the rule, by module
+    struct u32_vec callers; // owned
+};
+
+static void code_matcher_release(struct code_matcher *matcher)
+{
+    u32_vec_release(&matcher->modules);
+    u32_vec_release(&matcher->callers);
+}
+
+// Whether the innermost frames, from `node` outwards, are those of the rule.
+static bool is_matched(const struct code_matcher *matcher, uint32_t node)
+{
+    const struct code_rule *code = matcher->code;
+    const struct recording *recording = &matcher->profile->recording;
+    if (!is_in(&matcher->modules, recording, node)) {
+        return false;
+    }
+    do {
+        if (code->no_function != NULL &&
+            !has_other_names(matcher->profile, code->no_function, node)) {
+            return false;
+        }
+        node = recording->nodes[node].parent;
+    } while (code->is_run && node != 0 && is_in(&matcher->modules, recording, node));
+    return is_in(&matcher->callers, recording, node);
+}
+
+// Assign a rule to the innermost nodes that it matches and no other rule has.
+static MUST_USE enum err take_innermost(const struct code_rule *code,
+                                        uint32_t number,
+                                        const struct profile *profile,
+                                        const struct u32_vec *has_callee,
+                                        struct u32_vec *out)
+{
+    CLEANUP(code_matcher_release)
+    struct code_matcher matcher = {.code = code, .profile = profile};
+    TRY(modules_with(profile, code->module, &matcher.modules));
+    TRY(modules_with(profile, code->caller, &matcher.callers));
+    for (uint32_t i = 1; i < profile->recording.node_count; i++) {
+        if (out->items[i] == 0 && has_callee->items[i] == 0 && is_matched(&matcher, i)) {
+            out->items[i] = number;
+        }
+    }
+    return ERR_OK;
+}
+
+// Assign a rule to the nodes whose call site it matches and that no other rule has.
+static MUST_USE enum err take_by_site(const struct code_rule *code,
+                                      uint32_t number,
+                                      const struct profile *profile,
+                                      struct u32_vec *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec sites = {0}; // by location: 1 if it is such a site
+    bool is_any = false;
+    TRY(u32_vec_resize(&sites, profile->code.locations.len));
+    for (uint32_t i = 0; i < sites.len; i++) {
+        sites.items[i] = leak_pattern_matches(code->site, profile_location_function(profile, i));
+        is_any = is_any || sites.items[i] != 0;
+    }
+    for (uint32_t i = 1; is_any && i < profile->recording.node_count; i++) {
+        const uint32_t location = profile_call_site(profile, i).location;
+        if (out->items[i] == 0 && location != REC_NONE && sites.items[location] != 0) {
+            out->items[i] = number;
+        }
+    }
+    return ERR_OK;
+}
+
+enum err code_rule_find_callers(const struct profile *profile, struct u32_vec *out)
+{
+    const struct recording *recording = &profile->recording;
+    CLEANUP(u32_vec_release) struct u32_vec hooks = {0};
+    TRY(modules_with(profile, "/libcairn_preload", &hooks));
+    TRY(u32_vec_resize(out, recording->node_count));
+    for (size_t i = 1; i < recording->node_count; i++) {
+        out->items[recording->nodes[i].parent] |= !is_in(&hooks, recording, i);
+    }
+    return ERR_OK;
+}
+
+enum err code_rule_take(const struct code_rule *code,
+                        uint32_t number,
+                        const struct profile *profile,
+                        const struct u32_vec *has_callee,
+                        struct u32_vec *out)
+{
+    return code->site != NULL ? take_by_site(code, number, profile, out)
+                              : take_innermost(code, number, profile, has_callee, out);
+}
