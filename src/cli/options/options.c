@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "cli/options/spelling.h"
 #include "host/text/number.h"
 #include "profile/model/cost.h"
 #include "profile/select/name_regex.h"
@@ -294,9 +295,32 @@ store(const struct option_spec *spec, const char *text, void *field, struct err_
     return ERR_OK;
 }
 
+// Return the name of the option that a mistyped one is nearest to, without its value, or NULL.
+static const char *near_option(struct option_table table, const char *typed)
+{
+    char name[SPELLING_LEN_MAX + 1] = "";
+    const size_t length = strcspn(typed, "=");
+    const char *near = NULL;
+    unsigned near_distance = SPELLING_DISTANCE_MAX + 1;
+    if (length > SPELLING_LEN_MAX) {
+        return NULL;
+    }
+    memcpy(name, typed, length);
+    for (size_t i = 0; i < options_count(table); i++) {
+        const struct option_spec *spec = options_at(table, i);
+        const unsigned distance = spelling_distance(name, spec->name);
+        if (!spec->is_hidden && spec->kind != OPTION_REFUSED && distance < near_distance) {
+            near = spec->name;
+            near_distance = distance;
+        }
+    }
+    return near;
+}
+
 // Name the word that getopt_long refused. getopt_long has advanced past it, unless it is one of
 // several clustered letters.
-static enum err wrong_option(int value, char **argv, struct err_info *info)
+static enum err
+wrong_option(struct option_table table, int value, char **argv, struct err_info *info)
 {
     const char *word = argv[optind - 1];
     bool is_long = strncmp(word, "--", 2) == 0;
@@ -307,8 +331,11 @@ static enum err wrong_option(int value, char **argv, struct err_info *info)
     if (is_long && optopt >= LONG_ONLY_BASE) {
         return err_set(info, ERR_INVALID, "%.100s takes no value", word);
     }
-    return is_long ? err_set(info, ERR_INVALID, "unknown option %.100s", word)
-                   : err_set(info, ERR_INVALID, "unknown option -%c", optopt);
+    const char *near = is_long ? near_option(table, word + 2) : NULL;
+    return near != NULL
+               ? err_set(info, ERR_INVALID, "unknown option %.100s; did you mean --%s?", word, near)
+           : is_long ? err_set(info, ERR_INVALID, "unknown option %.100s", word)
+                     : err_set(info, ERR_INVALID, "unknown option -%c", optopt);
 }
 
 enum options_outcome options_parse(struct option_table table,
@@ -324,7 +351,8 @@ enum options_outcome options_parse(struct option_table table,
     begin_scan(table, &tables);
     while ((value = next_option(table, &tables, argc, argv, &spec)) != -1) {
         if (spec == NULL) {
-            (void)wrong_option(value, argv, info); // always an error, which the outcome returns
+            (void)wrong_option(table, value, argv,
+                               info); // always an error, which the outcome returns
             return OPTIONS_WRONG;
         }
         if (spec == &help_option) {

@@ -140,6 +140,10 @@ static void mistakes_are_named(void **state)
         const char *said;
     } cases[] = {
         {"--nope", "unknown option --nope"},
+        {"--flga", "unknown option --flga; did you mean --flag?"},
+        {"--conut=3", "unknown option --conut=3; did you mean --count?"},
+        {"--an-option-with-a-name-that-is-much-longer-than-any",
+         "unknown option --an-option-with-a-name-that-is-much-longer-than-any"},
         {"-x", "unknown option -x"},
         {"-fx", "unknown option -x"},
         {"-t", "-t needs a value"},
