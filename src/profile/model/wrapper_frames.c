@@ -45,6 +45,12 @@ static const char *const c_functions[] = {
     "_obstack_begin_worker",
     "_obstack_newchunk",
     "call_chunkfun",
+    "uv__malloc", // libuv
+    "uv__calloc",
+    "uv__realloc",
+    "uv__reallocf",
+    "uv__strdup",
+    "uv__strndup",
     "xmalloc",
     "xcalloc",
     "xrealloc",
@@ -211,17 +217,55 @@ static const char *const prefixes[] = {
     "v8::internal::BackingStore::Allocate",
     "v8::ArrayBuffer::NewBackingStore",
     "node::NodeArrayBufferAllocator::",
-    "QArrayData::allocate", // Qt's
-    "cairn::blocks::",      // the crate's, as cairn_report_alloc above
-    "__rust_alloc",         // Rust: from the language's hooks ...
+    "v8::internal::Malloced::",
+    "v8::internal::AccountingAllocator::",
+    "v8::internal::Zone::",
+    "v8::base::",
+    "QArrayData::", // Qt's containers
+    "QString::",
+    "QByteArray::",
+    "QList<",
+    "QListData::",
+    "QVector<",
+    "QHash<",
+    "QHashData::",
+    "QMap<",
+    "QMapDataBase::",
+    "QVariant::",
+    "boost::", // C++: containers, pointers, and what calls back
+    "absl::",
+    "folly::",
+    "fmt::",
+    "tokio::", // Rust: channels, tasks, and what spawns and polls them
+    "bytes::bytes::",
+    "bytes::bytes_mut::",
+    "bytes::buf::",
+    "futures_",
+    "smallvec::",
+    "indexmap::",
+    "cairn::blocks::", // the crate's, as cairn_report_alloc above
+    "__rust_alloc",    // Rust: from the language's hooks ...
     "__rust_realloc",
     "__rdl_",
     "__rg_",
     "__rustc::__r",
     "alloc::alloc::", // ... to the containers
     "alloc::raw_vec::",
-    "<alloc::alloc::",
-    "<alloc::raw_vec::",
+    "alloc::vec::",
+    "alloc::string::",
+    "alloc::boxed::",
+    "alloc::sync::",
+    "alloc::rc::",
+    "alloc::collections::",
+    "alloc::borrow::",
+    "alloc::slice::",
+    "alloc::str::",
+    "alloc::fmt::",
+};
+
+// Crates of Rust: `<T as Trait>::f` with a T of theirs passes on what T does.
+static const char *const crates[] = {
+    "alloc::", "bytes::", "core::", "futures_", "indexmap::", "smallvec::", "std::", "tokio::",
 };
 
 // Parts of source paths of the Rust library, in rustup's builds and in distributions' builds.
@@ -230,6 +274,23 @@ static const char *const file_parts[] = {
     "/library/core/src/",
     "/library/std/src/",
 };
+
+// Whether a name is that of a method of a trait which passes allocations on: of one of those
+// crates' types, or of an allocator, which a program has for nothing else.
+static bool is_method_of_wrapper(const char *qualified)
+{
+    const char *type = qualified + 1 + strspn(qualified + 1, "&*([");
+    static const char *const words[] = {"dyn ", "mut ", "const "};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        type += strncmp(type, words[i], strlen(words[i])) == 0 ? strlen(words[i]) : 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(crates); i++) {
+        if (strncmp(type, crates[i], strlen(crates[i])) == 0) {
+            return true;
+        }
+    }
+    return strstr(type, "::GlobalAlloc>::") != NULL || strstr(type, " as GlobalAlloc>::") != NULL;
+}
 
 bool is_wrapper_frame(const char *function, const char *file)
 {
@@ -241,6 +302,9 @@ bool is_wrapper_frame(const char *function, const char *file)
     const struct name_parts parts = name_split(function);
     const char *qualified = function + parts.qualified_at;
     const size_t len = parts.parameters_at - parts.qualified_at; // gcc compiles C names as C++, too
+    if (qualified[0] == '<' && is_method_of_wrapper(qualified)) {
+        return true;
+    }
     // The first letter alone is a fast check: few names share one, and thousands are checked.
     for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
         if (qualified[0] == prefixes[i][0] &&
