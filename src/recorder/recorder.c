@@ -395,6 +395,9 @@ enum err recorder_run(const struct recorder_options *options,
         recorder_log(s, "%s; this recording cannot be controlled", err_text(&trouble));
     }
     TRY(prepare(s, options, &result->exit_status, info));
+    s->kills_at_start = options->cgroup_root != NULL
+                            ? memory_kills_of("/proc/self/cgroup", options->cgroup_root, "/proc")
+                            : 0;
     enum err err = launch(s, &result->exit_status, info);
     if (err == ERR_OK) {
         err = record(s, result, info);

@@ -101,7 +101,7 @@ struct recorder_options {
     struct rotation_options rotation;
     uint64_t max_memory_bytes;                // memory_budget.h; 0: no cap
     mode_t file_mode;                         // of the recording; 0: only the owner may read it
-    const char *cgroup_root;                  // with guards_oom: /sys/fs/cgroup
+    const char *cgroup_root;                  // /sys/fs/cgroup; NULL: limits are not read
     const _Atomic uint64_t *lost_profiles;    // which a collector did not get; NULL: there is none
     const _Atomic uint64_t *reduced_profiles; // in which stacks are added up for it; or NULL
     bool guards_oom;                          // oom_guard.h

@@ -116,6 +116,17 @@ static uint64_t count_of(const _Atomic uint64_t *count)
     return count != NULL ? atomic_load_explicit(count, memory_order_relaxed) : 0;
 }
 
+// Return the memory limit if the kernel has killed a process around the recorder since the start,
+// else 0. A killed program has no control group any more, but the recorder is in the same one.
+static uint64_t oom_limit_of(const struct recorder_state *s)
+{
+    static const char own[] = "/proc/self/cgroup";
+    const char *root = s->options->cgroup_root;
+    return root != NULL && memory_kills_of(own, root, "/proc") > s->kills_at_start
+               ? memory_headroom_of(own, root, "/proc").limit_bytes
+               : 0;
+}
+
 enum err
 recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggregator_snapshot *out)
 {
@@ -136,6 +147,7 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
         .log = s->options->logs_events ? &s->events : NULL,
         .marks = s->aggregator.marks.marks.items,
         .mark_count = s->aggregator.marks.marks.len,
+        .oom_limit_bytes = state == REC_STATE_FINISHED ? oom_limit_of(s) : 0,
         .lost_profiles = count_of(s->options->lost_profiles),
         .reduced_profiles = count_of(s->options->reduced_profiles),
         .unpatched = strbuf_text(&s->unpatched),

@@ -136,6 +136,7 @@ struct recorder_state {
     struct checkpoint checkpoint;
     struct rotation rotation;
     struct oom_guard oom_guard;          // with options->guards_oom
+    uint64_t kills_at_start;             // of the kernel, for lack of memory (memory_kills_of)
     struct aggregator_snapshot snapshot; // the final one
     struct rec_symbol_vec symbols;
     struct preload_path library;

@@ -3,10 +3,11 @@
 groups are folders of the test in the form of /sys/fs/cgroup; the limit and the use are its words."""
 import pathlib
 import signal
+import subprocess
 
 import pytest
 
-from cairn_run import Recording
+from cairn_run import CAIRN, Recording, environment
 from conversation import Conversation
 from waiting import DEADLINE_SECONDS
 
@@ -82,3 +83,25 @@ def test_without_the_option_nothing_is_written(group, scratch):
         c.ctl("checkpoint")
         assert c.status()["checkpoints"] == 1 and c.status()["marks"] == 0
         c.end()
+
+
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_a_kill_for_lack_of_memory_is_said_first(group, scratch, is_counted):
+    """With the limit, the heap, and who held it; a SIGKILL alone is none."""
+    kills = {1: "memory.oom_control", 2: "memory.events"}[group.version]
+    (group.folder / kills).write_text("oom_kill_disable 0\noom_kill 3\n")
+    with Guarded(scratch / "c.cairn") as c:
+        c.do("a 10 100000")
+        c.ctl("checkpoint")
+        if is_counted:
+            (group.folder / "new").write_text("oom_kill_disable 0\noom_kill 4\n")
+            (group.folder / "new").rename(group.folder / kills)
+        subprocess.run(["kill", "-KILL", str(c.status()["program_pid"])], check=True)
+        c.process.wait(timeout=DEADLINE_SECONDS)
+        recording = Recording(c.path, None)
+    report = recording.report
+    assert report["run"]["oom_limit_bytes"] == (1000000 if is_counted else 0)
+    text = subprocess.run([CAIRN, "report", c.path], capture_output=True, text=True, check=True, env=environment()).stdout
+    first = text.splitlines()[0]
+    assert first.startswith("!! out of memory: limit 977 KiB, heap 977 KiB; ") == is_counted, first
+    assert [entry["kind"] for entry in report["findings"]["items"] if entry["kind"] == "oom"] == ["oom"] * is_counted

@@ -40,7 +40,7 @@ SAMPLING = Nullable({"allocations": int, "allocated_bytes": int, "recorded_alloc
 RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": str, "libc": str,
        "memory_bytes": int, "cpu_count": int, "start_unix_ms": int,
        "state": OneOf("running", "finished", "stopped"), "ended": bool, "wait_status": Nullable(int),
-       "checkpoint_interval_ms": int, "max_frames": int, "recorded_by": str, "source_format": str, "unknown": [str],
+       "oom_limit_bytes": int, "checkpoint_interval_ms": int, "max_frames": int, "recorded_by": str, "source_format": str, "unknown": [str],
        "sampling": SAMPLING,
        "merged_stacks": Nullable({"allocations": int, "allocated_bytes": int,
                                   "most_missing_allocations": int, "most_missing_bytes": int})}
@@ -107,7 +107,7 @@ ROUTES = {
         "unrecorded": {"execs": int, "descendants_at_least": int, "programs": Table(
             program=str, reason=str, text=str, pid=int, execs=int, descendants_at_least=int)},
         "findings": {
-            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "sparse", "uneven", "unseen"),
+            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "sparse", "uneven", "unseen", "oom"),
                            sentence=str, confidence=OneOf("low", "medium", "high"), location=Nullable(int), bytes=int,
                            whole_bytes=int, blocks=int, bytes_per_s=(int, float), look=str),
             "changes": Nullable(Table(

@@ -170,6 +170,7 @@ write_report(const struct report *report, const struct output_words *output, str
         problem = report_write_json(report, command_json_style(), stdout);
         progress_clear(report->options->progress);
     } else {
+        report_print_oom(report, "!! ", stdout);
         warnings_write(report->profile, "!! ", stdout);
         problem = report_write_text(report, stdout);
     }

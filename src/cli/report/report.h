@@ -118,5 +118,8 @@ enum err report_write_blocks(const struct report *report, FILE *out, struct err_
 // Check whether this selection has lists of blocks. Errors as of report_write_blocks.
 enum err report_check_blocks(const struct report *report, struct err_info *info) MUST_USE;
 
+// Print the finding that the kernel killed a process for lack of memory, if there is one.
+void report_print_oom(const struct report *report, const char *prefix, FILE *out);
+
 // Write the short form after a run: totals, and the top three of each section.
 enum err report_write_summary(const struct report *report, FILE *out) MUST_USE;

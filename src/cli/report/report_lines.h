@@ -86,6 +86,7 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
 bool report_print_empty(const struct report *report, FILE *out);
 
 // Print the findings, ranked, each with the option that shows more; nothing without findings.
+
 enum err report_print_findings(const struct report *report, FILE *out) MUST_USE;
 
 // Print how RSS is composed: the largest parts at its peak, in a line each.

@@ -171,7 +171,7 @@ enum err report_print_explanations(const struct report *report, FILE *out, enum 
 {
     enum {
         PEAK = 1 << FINDING_PEAK | 1 << FINDING_UNEVEN,
-        LEAKED = 1 << FINDING_GROWTH | 1 << FINDING_UNFREED,
+        LEAKED = 1 << FINDING_GROWTH | 1 << FINDING_UNFREED | 1 << FINDING_OOM,
         RSS = 1 << FINDING_RSS | 1 << FINDING_SPARSE | 1 << FINDING_UNSEEN,
     };
     static const unsigned kinds[COST_COUNT + 1] = {
@@ -192,6 +192,17 @@ enum err report_print_explanations(const struct report *report, FILE *out, enum 
         }
     }
     return ERR_OK;
+}
+
+void report_print_oom(const struct report *report, const char *prefix, FILE *out)
+{
+    const struct findings *findings = &report->findings;
+    if (findings->items.len == 0 || findings->items.items[0].kind != FINDING_OOM) {
+        return;
+    }
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    screen_append(&safe, findings_sentence(findings, &findings->items.items[0]));
+    (void)fprintf(out, "%s%s\n", prefix, strbuf_text(&safe));
 }
 
 enum err report_print_findings(const struct report *report, FILE *out)

@@ -55,6 +55,7 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
     };
     CLEANUP(report_release) struct report report = {0};
     TRY(report_build(profile, &options, &report, info));
+    report_print_oom(&report, "cairn: ", stderr);
     warnings_write(profile, "cairn: ", stderr);
     return report_write_summary(&report, stderr);
 }

@@ -54,6 +54,9 @@ static const struct {
     [FINDING_UNSEEN] = {{"unseen", "note", "A process has a heap that cairn does not see.",
                          "cairn report -r FILE"},
                         COST_PEAK_BYTES},
+    [FINDING_OOM] = {{"oom", "error", "The kernel killed a process for lack of memory.",
+                      "cairn report -l FILE"},
+                     COST_LEAKED_BYTES},
 };
 
 // Those of `cairn check`, which looks them up by their names.

@@ -2,6 +2,7 @@
 #include "host/memory/memory_headroom.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
@@ -80,4 +81,31 @@ memory_headroom_of(const char *proc_cgroup, const char *cgroup_root, const char 
     struct memory_headroom nearest = headroom_of_machine(proc);
     memory_groups_visit(proc_cgroup, cgroup_root, take_nearest, &nearest);
     return nearest;
+}
+
+struct kills {
+    uint64_t count;
+    bool is_counted;
+};
+
+static void add_kills(void *context, const char *folder, bool is_version_1)
+{
+    struct kills *kills = context;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    if (memory_group_read(folder, is_version_1 ? "memory.oom_control" : "memory.events", &text) &&
+        strstr(strbuf_text(&text), "oom_kill ") != NULL) {
+        kills->count += memory_group_entry(strbuf_text(&text), "oom_kill");
+        kills->is_counted = true;
+    }
+}
+
+uint64_t memory_kills_of(const char *proc_cgroup, const char *cgroup_root, const char *proc)
+{
+    struct kills kills = {0};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    memory_groups_visit(proc_cgroup, cgroup_root, add_kills, &kills);
+    if (kills.is_counted || !memory_group_read(proc, "vmstat", &text)) {
+        return kills.count;
+    }
+    return memory_group_entry(strbuf_text(&text), "oom_kill");
 }

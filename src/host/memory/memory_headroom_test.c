@@ -137,10 +137,47 @@ static void this_machine_has_memory(void **state)
     assert_in_range(here.used_bytes, 1, here.limit_bytes);
 }
 
+static void kills_count_where_they_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        struct layout layout;
+        uint64_t kills;
+    } cases[] = {
+        {{.files = {{"cgroup", "0::/a/b\n"},
+                    {"a/b/memory.events", "low 0\nhigh 0\nmax 7\noom 3\noom_kill 2\n"},
+                    {"vmstat", "oom_kill 9\n"}}},
+         2},
+        {{.files = {{"cgroup", "4:memory:/x\n"},
+                    {"memory/x/memory.oom_control",
+                     "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"}}},
+         5},
+        {{.files = {{"cgroup", "0::/a\n"}, {"vmstat", "pgfault 8\noom_kill 9\n"}}}, 9},
+        {{.files = {{"cgroup", "4:memory:/x\n"},
+                    {"memory/x/memory.oom_control", "oom_kill_disable 1\n"}}},
+         0}, // before Linux 4.13
+        {{.files = {{"cgroup", "0::/a\n"}}}, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct layout *layout = &cases[i].layout;
+        char folder[] = "/tmp/memory_headroom.XXXXXX";
+        char cgroup[64];
+        assert_non_null(mkdtemp(folder));
+        for (size_t k = 0; k < FILES_MAX && layout->files[k][0] != NULL; k++) {
+            write_file(folder, layout->files[k][0], layout->files[k][1]);
+        }
+        (void)snprintf(cgroup, sizeof(cgroup), "%s/cgroup", folder);
+        const uint64_t kills = memory_kills_of(cgroup, folder, folder);
+        remove_layout(folder, layout);
+        assert_int_equal(kills, cases[i].kills);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_limit_counts),
+        cmocka_unit_test(kills_count_where_they_are_counted),
         cmocka_unit_test(this_machine_has_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

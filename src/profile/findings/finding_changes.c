@@ -30,6 +30,7 @@ static enum cost cost_of(const struct finding *finding)
     case FINDING_SPARSE:
     case FINDING_UNEVEN:
     case FINDING_UNSEEN:
+    case FINDING_OOM:
     case FINDING_KIND_COUNT:
         break;
     }

@@ -123,6 +123,42 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
     return finding_add(builder, &finding);
 }
 
+// Find who held the heap when the kernel killed a process for lack of memory.
+static MUST_USE enum err find_oom(struct findings_builder *builder)
+{
+    const uint64_t limit_bytes = builder->selection->profile->recording.meta.oom_limit_bytes;
+    const struct costs *whole = &builder->summary->costs;
+    const uint64_t live_bytes = costs_get(whole, COST_LEAKED_BYTES);
+    struct finding_leader leader;
+    if (limit_bytes == 0) {
+        return ERR_OK;
+    }
+    TRY(finding_leader(builder, COST_LEAKED_BYTES, &leader));
+    struct finding finding = {.kind = FINDING_OOM,
+                              .confidence = CONFIDENCE_HIGH,
+                              .location =
+                                  leader.group != REC_NONE
+                                      ? row_groups_location(&builder->out.groups, leader.group)
+                                      : REC_NONE,
+                              .bytes = live_bytes,
+                              .whole_bytes = limit_bytes,
+                              .blocks = costs_get(whole, COST_LEAKED_ALLOCATIONS),
+                              .bytes_error = finding_error(builder, whole, COST_LEAKED_BYTES),
+                              .score = UINT64_MAX,
+                              .look = "-l"};
+    struct strbuf *out = finding_begin(builder, &finding);
+    strbuf_printf(out, "out of memory: limit %s, heap ", format_bytes(limit_bytes).text);
+    strbuf_append_text(out, finding_format(builder, whole, COST_LEAKED_BYTES).text);
+    if (leader.group != REC_NONE) {
+        strbuf_append_text(out, "; ");
+        finding_append_leader(builder, out, &leader);
+        strbuf_printf(out, " held %s",
+                      finding_format(builder, &leader.costs, COST_LEAKED_BYTES).text);
+    }
+    strbuf_append_char(out, '.');
+    return finding_add(builder, &finding);
+}
+
 static void append_slope(struct strbuf *out, const struct growth_entry *entry, bool has_ended)
 {
     const char *until_now = has_ended ? " grows until the end," : " grows,";
@@ -284,6 +320,7 @@ static void rank(struct finding_vec *items)
 // What concerns processes rather than call stacks, and the history of the whole heap.
 static MUST_USE enum err find_of_everything(struct findings_builder *builder)
 {
+    TRY(find_oom(builder));
     TRY(peak_rise_build(&builder->out.groups, &builder->out.rise));
     return findings_add_memory(builder);
 }
@@ -325,6 +362,6 @@ const char *finding_kind_name(enum finding_kind kind)
     static const char *const names[FINDING_KIND_COUNT] = {
         [FINDING_PEAK] = "peak",     [FINDING_GROWTH] = "growth", [FINDING_UNFREED] = "unfreed",
         [FINDING_CHURN] = "churn",   [FINDING_RSS] = "rss",       [FINDING_SPARSE] = "sparse",
-        [FINDING_UNEVEN] = "uneven", [FINDING_UNSEEN] = "unseen"};
+        [FINDING_UNEVEN] = "uneven", [FINDING_UNSEEN] = "unseen", [FINDING_OOM] = "oom"};
     return names[kind];
 }

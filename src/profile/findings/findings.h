@@ -10,6 +10,8 @@
 //   sparse    few blocks keep many pages of the heap resident (fragmentation)
 //   uneven    a thread or process holds much more than its siblings
 //   unseen    a process has a heap that cairn does not see
+//   oom       the kernel killed a process for lack of memory: the limit, the heap, and who held it.
+//             It is before all others
 //
 // A finding is made only above the limits in findings.c and findings_churn.c. These are in bytes
 // and shares, so that a healthy program has none but that of its peak. Findings are ranked by the
@@ -41,6 +43,7 @@ enum finding_kind {
     FINDING_SPARSE,
     FINDING_UNEVEN,
     FINDING_UNSEEN,
+    FINDING_OOM,
     FINDING_KIND_COUNT,
 };
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // findings_memory: findings on what RSS consisted of, and on heaps that were not seen.
+#include <string.h>
+
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 #include "profile/findings/findings_cure.h"
+#include "profile/model/function_name.h"
 #include "profile/tables/unseen.h"
 
 #define MIB              (UINT64_C(1) << 20)
@@ -48,35 +52,76 @@ static MUST_USE enum err find_mapper(const struct profile *profile,
 // What of resident memory is beside the live blocks.
 struct beside {
     uint64_t bytes;
-    uint32_t largest; // kind
+    uint32_t largest; // kind; of files, those of data alone count
+    uint64_t largest_bytes;
+    const struct rss_breakdown_part *file; // the largest file of data; NULL: none
 };
 
-static struct beside beside_of(const struct rss_breakdown_split *split)
+static bool is_module(const struct profile *profile, rec_string path)
+{
+    const struct recording *recording = &profile->recording;
+    const char *text = profile_string(profile, path);
+    bool is_found = false;
+    for (size_t i = 0; i < recording->module_count && !is_found; i++) {
+        is_found = strcmp(profile_string(profile, recording->modules[i].path), text) == 0;
+    }
+    return is_found || strstr(path_file_name(text), ".so") != NULL;
+}
+
+// Return the resident bytes of mapped files of data. Those of code are the program itself.
+static uint64_t data_file_bytes(const struct profile *profile,
+                                const struct rss_breakdown_split *split,
+                                const struct rss_breakdown_part **out_largest)
+{
+    uint64_t bytes = 0;
+    *out_largest = NULL;
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        if (part->kind == REC_PART_FILE && part->rss_bytes > 0 && !is_module(profile, part->path)) {
+            bytes += part->rss_bytes;
+            *out_largest = *out_largest == NULL || part->rss_bytes > (*out_largest)->rss_bytes
+                               ? part
+                               : *out_largest;
+        }
+    }
+    return bytes;
+}
+
+static struct beside beside_of(const struct profile *profile,
+                               const struct rss_breakdown_split *split)
 {
     static const uint32_t kinds[] = {REC_PART_ROUNDING, REC_PART_KEPT,   REC_PART_MAPPED,
                                      REC_PART_STACK,    REC_PART_SHARED, REC_PART_REST};
     struct beside beside = {.largest = REC_PART_REST};
     for (size_t i = 0; split != NULL && i < ARRAY_LEN(kinds); i++) {
-        beside.bytes += split->bytes[kinds[i]];
-        beside.largest =
-            split->bytes[kinds[i]] > split->bytes[beside.largest] ? kinds[i] : beside.largest;
+        const uint64_t bytes = split->bytes[kinds[i]];
+        beside.bytes += bytes;
+        beside.largest = bytes > beside.largest_bytes ? kinds[i] : beside.largest;
+        beside.largest_bytes = max_u64(beside.largest_bytes, bytes);
+    }
+    if (split != NULL) {
+        const uint64_t bytes = data_file_bytes(profile, split, &beside.file);
+        beside.bytes += bytes;
+        beside.largest = bytes > beside.largest_bytes ? REC_PART_FILE : beside.largest;
+        beside.largest_bytes = max_u64(beside.largest_bytes, bytes);
     }
     return beside;
 }
 
 // Return the split of the peak, or the last one if that has more beside its live blocks: then the
 // program kept what it freed.
-static const struct rss_breakdown_split *most_beside(const struct rss_breakdown *breakdown)
+static const struct rss_breakdown_split *most_beside(const struct profile *profile,
+                                                     const struct rss_breakdown *breakdown)
 {
     const struct rss_breakdown_split *peak = rss_breakdown_peak(breakdown);
     const struct rss_breakdown_split *last = rss_breakdown_last(breakdown);
-    const uint64_t peak_bytes = beside_of(peak).bytes;
-    return beside_of(last).bytes > peak_bytes + peak_bytes / MORE_SHARE ? last : peak;
+    const uint64_t peak_bytes = beside_of(profile, peak).bytes;
+    return beside_of(profile, last).bytes > peak_bytes + peak_bytes / MORE_SHARE ? last : peak;
 }
 
 static void append_rss(const struct findings_builder *builder,
                        const struct rss_breakdown_split *split,
-                       const struct finding *finding,
+                       const struct beside *beside,
                        struct strbuf *out)
 {
     strbuf_printf(out, "RSS was %s", format_bytes(split->rss_bytes).text);
@@ -85,31 +130,76 @@ static void append_rss(const struct findings_builder *builder,
     }
     strbuf_printf(out, ". Live heap blocks took %s of it. The largest other part is \"%s\": ",
                   finding_format_bytes(builder, split->bytes[REC_PART_LIVE]).text,
-                  rss_breakdown_kind(beside_of(split).largest)->phrase);
-    strbuf_append_text(out, format_bytes(finding->bytes).text);
+                  rss_breakdown_kind(beside->largest)->phrase);
+    strbuf_append_text(out, format_bytes(beside->largest_bytes).text);
+}
+
+// Say of files and stacks what they are, and what helps.
+static void append_advice(const struct findings_builder *builder,
+                          const struct rss_breakdown_split *split,
+                          const struct beside *beside,
+                          struct strbuf *out)
+{
+    uint64_t stacks = 0;
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        stacks += part->kind == REC_PART_STACK ? part->areas : 0;
+    }
+    if (beside->largest == REC_PART_FILE && beside->file != NULL) {
+        strbuf_append_text(out, "; ");
+        name_append_in_sentence(out,
+                                profile_string(builder->selection->profile, beside->file->path));
+        strbuf_printf(out,
+                      " has %s of it. The kernel takes such pages when memory is short; "
+                      "madvise(MADV_DONTNEED) or a smaller mapping gives them up at once.",
+                      format_bytes(beside->file->rss_bytes).text);
+    } else if (beside->largest == REC_PART_STACK && stacks > 0) {
+        strbuf_printf(out,
+                      ", of %s. A stack keeps what its deepest call touched: fewer threads, or "
+                      "smaller frames, keep less.",
+                      format_things(stacks, "stack", "stacks").text);
+    } else {
+        strbuf_append_char(out, '.');
+    }
+}
+
+// Say what is not in RSS because the kernel has moved it out.
+static void append_swapped(const struct rss_breakdown_split *split, struct strbuf *out)
+{
+    const struct rss_breakdown_part *most = NULL;
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        most = part->swap_bytes > (most != NULL ? most->swap_bytes : 0) ? part : most;
+    }
+    if (split->swap_bytes >= RSS_BYTES_MIN && most != NULL) {
+        strbuf_printf(out, " %s more are swapped out, ", format_bytes(split->swap_bytes).text);
+        strbuf_printf(out, "most of it \"%s\": RSS grows again when it is used.",
+                      rss_breakdown_kind(most->kind)->phrase);
+    }
 }
 
 static MUST_USE enum err find_rss(struct findings_builder *builder)
 {
-    const struct rss_breakdown_split *split = most_beside(builder->breakdown);
-    const struct beside beside = beside_of(split);
+    const struct profile *profile = builder->selection->profile;
+    const struct rss_breakdown_split *split = most_beside(profile, builder->breakdown);
+    const struct beside beside = beside_of(profile, split);
     if (split == NULL || beside.bytes < RSS_BYTES_MIN ||
         beside.bytes < split->bytes[REC_PART_LIVE]) {
         return ERR_OK;
     }
     const bool is_estimate = rss_breakdown_is_estimate(split, beside.largest);
     struct mapper mapper;
-    TRY(find_mapper(builder->selection->profile, split, beside.largest, &mapper));
+    TRY(find_mapper(profile, split, beside.largest, &mapper));
     struct finding finding = {.kind = FINDING_RSS,
                               .confidence = is_estimate ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
                               .location = mapper.location,
-                              .bytes = split->bytes[beside.largest],
+                              .bytes = beside.largest_bytes,
                               .whole_bytes = split->rss_bytes,
                               .score =
                                   is_estimate ? beside.bytes / ESTIMATE_PER_SCORE : beside.bytes,
                               .look = "-r"};
     struct strbuf *out = finding_begin(builder, &finding);
-    append_rss(builder, split, &finding, out);
+    append_rss(builder, split, &beside, out);
     if (finding.location != REC_NONE) {
         strbuf_append_text(out, "; ");
         finding_append_site(builder, out, finding.location);
@@ -118,8 +208,9 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
     if (beside.largest == REC_PART_KEPT) {
         TRY(finding_append_cure(builder, split, out, &finding.confidence));
     } else {
-        strbuf_append_char(out, '.');
+        append_advice(builder, split, &beside, out);
     }
+    append_swapped(split, out);
     return finding_add(builder, &finding);
 }
 

@@ -559,6 +559,76 @@ static void what_an_allocator_keeps_has_a_cure(void **state)
     }
 }
 
+// What is beside the heap, by its largest part: a drawn split of 64 MiB in which it has 40.
+static void other_memory_has_its_cure(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t kind;
+        const char *path;
+        uint64_t swap_bytes;
+        const char *words; // after its size; NULL: no finding
+    } cases[] = {
+        {REC_PART_FILE, "data.idx", 0,
+         "; data.idx has 40.0 MiB of it. The kernel takes such pages when memory is short; "
+         "madvise(MADV_DONTNEED) or a smaller mapping gives them up at once."},
+        {REC_PART_FILE, "libbig.so.2", 0, NULL}, // code is the program itself
+        {REC_PART_STACK, "", 0,
+         ", of 8 stacks. A stack keeps what its deepest call touched: fewer threads, or smaller "
+         "frames, keep less."},
+        {REC_PART_SHARED, "", 16 << 20,
+         ". 16.0 MiB more are swapped out, most of it \"shared memory\": RSS grows again when it "
+         "is used."},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        drawn_profile_open("data.idx;libbig.so.2;load(a.c:7) 1 8 0 0 0 0 1 8 8\n", &drawn);
+        struct rss_breakdown_part part = {
+            .kind = cases[i].kind,
+            .node = REC_NONE,
+            .areas = 8,
+            .rss_bytes = 40 << 20,
+            .swap_bytes = cases[i].swap_bytes,
+            .path = cases[i].path[0] != '\0' ? string_of(drawn.profile, cases[i].path) : 0};
+        struct rss_breakdown_split split = {.flags = REC_SNAPSHOT_PEAK,
+                                            .rss_bytes = 64 << 20,
+                                            .swap_bytes = cases[i].swap_bytes,
+                                            .parts = {.items = &part, .len = 1}};
+        split.bytes[cases[i].kind] = 40 << 20;
+        const struct rss_breakdown breakdown = {.splits = {.items = &split, .len = 1}};
+        struct summary summary;
+        assert_int_equal(summary_build(&drawn.selection, &summary), ERR_OK);
+        assert_int_equal(findings_build(&drawn.selection, &summary, &breakdown, &findings), ERR_OK);
+        const struct finding *found = find(&findings, FINDING_RSS);
+        if (cases[i].words == NULL) {
+            assert_null(found);
+            continue;
+        }
+        assert_non_null(found);
+        const char *words = strstr(findings_sentence(&findings, found), "40.0 MiB");
+        assert_non_null(words);
+        assert_string_equal(words + strlen("40.0 MiB"), cases[i].words);
+    }
+}
+
+static void a_kill_for_lack_of_memory_comes_first(void **state)
+{
+    (void)state;
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    draw_growth(&text, "charge(pay.c:3)", 100);
+    drawn_profile_open(strbuf_text(&text), &drawn);
+    drawn.profile->recording.meta.oom_limit_bytes = 8 << 20;
+    find_all(10000, &drawn, &findings);
+    assert_true(findings.items.len >= 2);
+    assert_string_equal(finding_kind_name(findings.items.items[0].kind), "oom");
+    assert_string_equal(
+        findings_sentence(&findings, &findings.items.items[0]),
+        "out of memory: limit 8.00 MiB, heap 6.25 MiB; charge (pay.c:3) held 6.25 MiB.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -576,6 +646,8 @@ int main(void)
         cmocka_unit_test(memory_of_a_process_that_runs_is_live),
         cmocka_unit_test(other_faults_have_their_kind),
         cmocka_unit_test(what_an_allocator_keeps_has_a_cure),
+        cmocka_unit_test(other_memory_has_its_cure),
+        cmocka_unit_test(a_kill_for_lack_of_memory_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/output/aggregator_snapshot.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "aggregate/rows/peak_rows.h"
@@ -47,6 +49,18 @@ static uint64_t runtime_ms_of(const struct aggregator *aggregator,
     return max_u64(facts->runtime_ms, aggregator->totals.now_ms);
 }
 
+// Whether a process of the run was killed. Others of its group may have been, too.
+static bool was_killed(const struct aggregator *aggregator,
+                       const struct aggregator_snapshot_facts *facts)
+{
+    bool is_killed = facts->exit_status >= 0 && WIFSIGNALED(facts->exit_status) &&
+                     WTERMSIG(facts->exit_status) == SIGKILL;
+    for (size_t i = 0; i < aggregator->processes.len; i++) {
+        is_killed |= (aggregator->processes.items[i]->record.flags & REC_PROCESS_KILLED) != 0;
+    }
+    return is_killed;
+}
+
 static enum err fill_meta(struct aggregator *aggregator,
                           const struct aggregator_snapshot_facts *facts,
                           struct rec_meta *out)
@@ -69,6 +83,7 @@ static enum err fill_meta(struct aggregator *aggregator,
         .checkpoint_count = facts->checkpoint_count,
         .checkpoint_interval_ms = facts->checkpoint_interval_ms,
         .libc = aggregator->libc,
+        .oom_limit_bytes = was_killed(aggregator, facts) ? facts->oom_limit_bytes : 0,
     };
     TRY(intern(aggregator, facts->tool_version, &out->tool_version));
     TRY(intern(aggregator, system.nodename, &out->host));

@@ -56,6 +56,7 @@ struct aggregator_snapshot_facts {
     uint64_t omitted_count;
     struct rec_hook *hooks; // borrowed
     size_t hook_count;
+    uint64_t oom_limit_bytes;  // the kernel killed a process for lack of memory; 0: it did not
     uint64_t lost_profiles;    // which the collector of --push did not get
     uint64_t reduced_profiles; // in which stacks are added up for its limits
     const char *unpatched;     // says which functions of attached processes could not be patched

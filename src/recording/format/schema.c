@@ -42,6 +42,7 @@ static const struct rec_column meta_columns[] = {
     COLUMN(recording, 19, meta.checkpoint_interval_ms),
     COLUMN(recording, 20, meta.unknown),
     STRING(recording, 21, meta.suppressions),
+    COLUMN(recording, 22, meta.oom_limit_bytes),
 };
 
 static const struct rec_column totals_columns[] = {

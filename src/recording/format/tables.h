@@ -84,6 +84,8 @@ struct rec_meta {
     rec_string source_format; // "cairn", or the foreign format that was imported
     rec_string suppressions;  // LSan rules that the program contains, one a line
     uint32_t unknown;         // enum rec_unknown
+    uint64_t oom_limit_bytes; // at which the kernel killed a process of the run for lack of memory;
+                              // 0: it did not
 };
 
 // Exact unless peak_error_bytes, unsampled_allocations or interval_bytes is set. See

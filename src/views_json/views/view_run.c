@@ -98,6 +98,7 @@ enum err view_run(struct view *view)
     json_key_bool(w, "ended", profile_has_ended(profile));
     json_key(w, "wait_status");
     view_wait_status(view, meta->exit_status);
+    json_key_u64(w, "oom_limit_bytes", meta->oom_limit_bytes);
     json_key_u64(w, "checkpoint_interval_ms", meta->checkpoint_interval_ms);
     json_key_u64(w, "max_frames", meta->max_frames);
     json_key_string(w, "recorded_by", profile_string(profile, meta->tool_version));

@@ -46,6 +46,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },
   sparse: { title: 'Fragmented heap', whole: 'of RSS', links: [RSS] },
   uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: () => ({ view: 'threads' }) }] },
+  oom: { title: 'Out of memory', whole: 'of the limit', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }], cost: 'leaked_bytes' },
   unseen: { title: 'Heap not seen', whole: 'of the anonymous memory', links: [RSS] },
 };
 
