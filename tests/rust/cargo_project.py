@@ -45,7 +45,7 @@ class Project:
         del self.settings["CARGO_TARGET_DIR"]
         for name, text in {**FILES, **(more or {})}.items():
             self.write(name, text)
-        self.run("git init -q -b main . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first")
+        self.run("git init -q -b main .")
 
     def write(self, name, text):
         path = self.folder / name

@@ -215,10 +215,10 @@ def test_format_and_clippy():
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(not os.path.exists(f"{NEWER}/cargo"), reason="the machine has one rustc")
-def test_newer_compilers():
-    settings = {"PATH": f"{NEWER}:{rust_environment()['PATH']}", "CARGO_TARGET_DIR": str(TARGET.parent / "newer"),
-                "RUSTUP_HOME": os.path.expanduser("~/.rustup")}
+@pytest.mark.parametrize("folder", [folder for folder in ("/usr/bin", NEWER) if os.path.exists(f"{folder}/cargo")])
+def test_each_compiler_of_the_machine(folder):
+    settings = {"PATH": f"{folder}:{rust_environment()['PATH']}", "RUSTUP_HOME": os.path.expanduser("~/.rustup"),
+                "CARGO_TARGET_DIR": str(TARGET.parent / ("newer" if folder == NEWER else "older"))}
     for words in (["--all-targets", "--all-features"], ["-p", "cairn", "--no-default-features"]):
         cargo("clippy", "--locked", *words, "--", "-D", "warnings", env=settings)
     assert "6 passed" in cargo("test", "--locked", "--all-features", env=settings)

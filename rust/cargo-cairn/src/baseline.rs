@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The branch of the current folder, as git has it.
+/// The branch of the current folder, as git has it, also before its first commit.
 fn current_branch() -> String {
-    let done = Command::new("git").args(["rev-parse", "--abbrev-ref", "HEAD"]).output();
+    let done = Command::new("git").args(["symbolic-ref", "-q", "--short", "HEAD"]).output();
     let name = match done {
         Ok(done) if done.status.success() => String::from_utf8(done.stdout).unwrap_or_default(),
         _ => String::new(),

@@ -48,7 +48,9 @@ impl Orders {
         };
         let (verb, folder, root, options) =
             (take("VERB"), take("FOLDER"), take("ROOT"), take("OPTIONS"));
-        take("SET").unwrap_or_default().lines().for_each(env::remove_var);
+        for name in take("SET").unwrap_or_default().lines() {
+            env::remove_var(name); // before there is a second thread
+        }
         Some(Orders {
             verb: verb?,
             folder: folder?.into(),
