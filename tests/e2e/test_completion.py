@@ -41,8 +41,12 @@ TYPED = [
 def test_a_shell_completes(scratch, name):
     command, setup = SHELLS[name]
     (scratch / "unique.cairn").touch()
+    programs = scratch / "programs"  # few, so that no other one begins with what is typed
+    programs.mkdir()
+    for tool in (name, "cat", "uname", "tr", "sed", "ls"):
+        (programs / tool).symlink_to(f"/usr/bin/{tool}")
     variables = {**environment({"HOME": str(scratch), "XDG_DATA_HOME": str(scratch)}),
-                 "PATH": f"{CAIRN.parent}:/usr/bin:/bin", "PS1": "> ", "PROMPT": "> "}
+                 "PATH": f"{CAIRN.parent}:{programs}", "PS1": "> ", "PROMPT": "> "}
     with Terminal(command, variables, columns=120, lines=40, folder=scratch) as shell:
         shell.press(f"{setup}; echo re''ady", "enter")
         shell.wait(lambda lines: "ready" in lines and list(filter(None, lines))[-1] != "ready", "the prompt")

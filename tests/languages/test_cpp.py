@@ -96,6 +96,7 @@ def test_the_header_compiles_without_warnings(workshop, compiler):
     workshop.run(f"{compiler} {warnings} -I {ROOT}/include all.cpp")
 
 
+@pytest.mark.nightly
 def test_each_file_and_command_of_the_guide_works(workshop):
     for name, text in files_of("cpp").items():
         workshop.write(name, text)

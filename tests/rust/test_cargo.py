@@ -136,6 +136,7 @@ def test_mistakes_are_told(project):
     assert "cargo-cairn: cairn is not in PATH" in said
 
 
+@pytest.mark.nightly
 def test_a_global_allocator_changes_nothing(tmp_path):
     """jemalloc as the crates have it: linked statically, with the prefix _rjem_. The program states its counts."""
     library = PROGRAMS / "attach"
@@ -149,6 +150,7 @@ def test_a_global_allocator_changes_nothing(tmp_path):
     assert sorted(counts) == [1, 50], sites
 
 
+@pytest.mark.nightly
 def test_budgets_of_the_crate_are_judged(tmp_path):
     project = Project(tmp_path / "app", {
         "Cargo.toml": '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n[dev-dependencies]\n'

@@ -139,6 +139,7 @@ def test_budgets_with_and_without_a_recorder(tmp_path):
     assert b"6 passed" in recording.finished.stdout, recording.finished.stdout
 
 
+@pytest.mark.nightly
 def test_examples_of_the_documentation_run():
     said = cargo("test", "--locked", "-q", "--all-features", "--lib", "--bins")
     assert "0 failed" in said
@@ -190,6 +191,7 @@ def vendor(crate, folder):
     (unpacked / ".cargo-checksum.json").write_text(json.dumps({"files": {}, "package": checksum}))
 
 
+@pytest.mark.nightly
 def test_packages_are_complete(tmp_path):
     """In the order in which crates are published: what is packaged first is the registry of what follows."""
     settings = {"CARGO_TARGET_DIR": str(TARGET.parent / "packages")}
@@ -208,6 +210,7 @@ def test_packages_are_complete(tmp_path):
         assert {"Cargo.toml", "README.md", "LICENSE"} <= names and names & {"src/lib.rs", "src/main.rs"}
 
 
+@pytest.mark.nightly
 def test_format_and_clippy():
     cargo("fmt", "--all", "--check")
     for words in (["--all-targets", "--all-features"], ["-p", "cairn", "--no-default-features"]):
