@@ -49,6 +49,14 @@ configure_file("${CMAKE_SOURCE_DIR}/cmake/debian/changelog.in" "${CMAKE_BINARY_D
 cairn_install_packed("${CMAKE_BINARY_DIR}/debian/changelog" share/doc/cairn changelog.gz)
 add_custom_target(packed ALL DEPENDS ${packed_files})
 
+# What the guides name, and the guides.
+install(FILES "${CMAKE_SOURCE_DIR}/contrib/systemd/cairn-attach@.service" DESTINATION lib/systemd/system)
+install(FILES "${CMAKE_SOURCE_DIR}/contrib/systemd/record.conf" DESTINATION share/cairn/systemd)
+foreach(folder IN ITEMS collectors grafana kubernetes prometheus)
+    install(DIRECTORY "${CMAKE_SOURCE_DIR}/contrib/${folder}" DESTINATION share/cairn)
+endforeach()
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/user" DESTINATION share/doc/cairn FILES_MATCHING PATTERN "*.md")
+
 install(FILES "${CMAKE_SOURCE_DIR}/completion/cairn.bash" DESTINATION share/bash-completion/completions RENAME cairn)
 install(FILES "${CMAKE_SOURCE_DIR}/completion/cairn.fish" DESTINATION share/fish/vendor_completions.d)
 # zsh of Debian looks in the first below /usr/local, in the second below /usr.

@@ -65,7 +65,7 @@ MODULES = {
                      "http access state metrics store api pages ."),
     "cli": Module("H", "base session host recording aggregate symbols inject/allocators recorder profile "
                   "views_json formats store push server",
-                  "text options warnings diff report names check top store record probe commands ."),
+                  "text options warnings diff report names check top store record probe doctor commands ."),
 }
 
 FILES_MAX = 25

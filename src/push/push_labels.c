@@ -9,11 +9,10 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/memory/cgroup_names.h"
 #include "host/os/file.h"
 
 enum {
-    CONTAINER_ID_LEN = 64,
-    POD_UID_LEN = 36,
     VALUE_MAX_BYTES = 256,
 };
 
@@ -69,45 +68,6 @@ static const char *value_of(const char *const *labels, size_t count, const char 
     return NULL;
 }
 
-struct part {
-    const char *text; // borrowed
-    size_t len;       // 0: not found
-};
-
-// Find the last run of 64 hexadecimal digits: docker-ID.scope, cri-containerd-ID.scope, /docker/ID.
-static struct part container_in(const char *cgroup)
-{
-    struct part found = {0};
-    for (const char *at = cgroup; *at != '\0';) {
-        const size_t len = strspn(at, "0123456789abcdef");
-        if (len == CONTAINER_ID_LEN) {
-            found = (struct part){at, len};
-        }
-        at += len > 0 ? len : 1;
-    }
-    return found;
-}
-
-// Find podUID, in which systemd writes '_' for '-'.
-static struct part pod_in(const char *cgroup)
-{
-    static const char form[] = "00000000-0000-0000-0000-000000000000";
-    for (const char *at = strstr(cgroup, "pod"); at != NULL; at = strstr(at + 1, "pod")) {
-        size_t len = 0;
-        for (const char *uid = at + 3; len < POD_UID_LEN; len++) {
-            const bool is_right = form[len] == '-' ? uid[len] == '-' || uid[len] == '_'
-                                                   : isxdigit((unsigned char)uid[len]) != 0;
-            if (!is_right) {
-                break;
-            }
-        }
-        if (len == POD_UID_LEN) {
-            return (struct part){at + 3, len};
-        }
-    }
-    return (struct part){0};
-}
-
 enum err push_labels_write(const char *const *labels,
                            size_t count,
                            const struct push_origin *origin,
@@ -121,14 +81,14 @@ enum err push_labels_write(const char *const *labels,
     }
     const struct {
         const char *name;
-        struct part value;
+        struct cgroup_part value;
     } found[] = {
         {"build_id", {origin->build_id, strlen(origin->build_id)}},
-        {"container_id", container_in(origin->cgroup)},
+        {"container_id", cgroup_names_container(origin->cgroup)},
         {"executable", {origin->executable, strlen(origin->executable)}},
         {"host", {origin->host, strlen(origin->host)}},
         {"pid", {pid, strlen(pid)}},
-        {"pod_uid", pod_in(origin->cgroup)},
+        {"pod_uid", cgroup_names_pod(origin->cgroup)},
     };
     const char *between = "{";
     append_value(out, name[0] != '\0' ? name : "program", name[0] != '\0' ? strlen(name) : 7);

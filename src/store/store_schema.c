@@ -3,6 +3,9 @@
 #include "store/store_schema.h"
 
 #include <stddef.h>
+#include <string.h>
+
+#include "base/compiler.h"
 
 // X(cost) for each cost (profile/model/cost.h), in the order of enum cost, with commas between.
 // clang-format off
@@ -125,3 +128,57 @@ const struct dialect clickhouse_dialect = {
     .add_interval = clickhouse_interval,
     .add_unknown = clickhouse_unknown,
 };
+
+// --- the statements of a cluster -----------------------------------------------------------------
+
+#define CREATES "CREATE TABLE IF NOT EXISTS "
+#define INSERTS "INSERT INTO "
+
+// What divides each table among the servers.
+static const struct {
+    const char *table;
+    const char *key;
+} divided[] = {
+    {"recordings", "intHash64(recording_id)"},
+    {"functions", "intHash64(function_id)"},
+    {"stacks", "intHash64(stack_id)"},
+    {"rows", "intHash64(recording_id)"},
+    {"cairn_store", "0"},
+};
+
+// Append a statement, with the database before the name of its table.
+static void append_statement(struct strbuf *out, const char *statement, const char *database)
+{
+    static const char *const starts[] = {CREATES, INSERTS};
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        const size_t len = strlen(starts[i]);
+        if (strncmp(statement, starts[i], len) == 0) {
+            strbuf_printf(out, "%s%s%s;\n", starts[i], database, statement + len);
+        }
+    }
+}
+
+enum err store_schema_write(const char *cluster, struct strbuf *out, struct err_info *info)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    if (cluster != NULL && (cluster[0] == '\0' || cluster[strspn(cluster, letters)] != '\0')) {
+        return err_set(info, ERR_INVALID, "--cluster: '%.100s' is not the name of a cluster",
+                       cluster);
+    }
+    if (cluster != NULL) {
+        strbuf_append_text(out, "CREATE DATABASE IF NOT EXISTS cairn_part;\n"
+                                "CREATE DATABASE IF NOT EXISTS cairn;\n");
+    }
+    for (const char *const *at = clickhouse_schema; *at != NULL; at++) {
+        append_statement(out, *at, cluster != NULL ? "cairn_part." : "");
+    }
+    for (size_t i = 0; cluster != NULL && i < ARRAY_LEN(divided); i++) {
+        const char *table = divided[i].table;
+        strbuf_printf(out,
+                      CREATES "cairn.%s AS cairn_part.%s"
+                              " ENGINE=Distributed('%s',cairn_part,%s,%s);\n",
+                      table, table, cluster, table, divided[i].key);
+    }
+    return strbuf_result(out);
+}

@@ -18,3 +18,11 @@
 
 extern const struct dialect sqlite_dialect;
 extern const struct dialect clickhouse_dialect;
+
+// Append the statements that make the tables in ClickHouse, for people to run. With a cluster, each
+// of its servers runs all of them: it then has tables of its own in the database cairn_part, and in
+// the database cairn Distributed tables over all servers. Functions and stacks are divided by their
+// ids, which are hashes of their content, so each is on one server, where equal ones are merged;
+// recordings and rows by recording. ERR_INVALID: not the name of a cluster; ERR_NO_MEMORY.
+enum err store_schema_write(const char *cluster, struct strbuf *out, struct err_info *info)
+    MUST_USE;

@@ -19,8 +19,9 @@ import sys
 
 import pytest
 
-from cairn_run import CAIRN, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from conversation import Conversation
+from protoc import Decoded
 from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "formats"))
@@ -193,6 +194,24 @@ def test_only_what_collectors_need_is_served(scratch):
         assert c.ask("/debug/pprof/heap?gc=1&debug=0")[0] == 200
         assert b'href="/debug/pprof/heap"' in c.get("/debug/pprof/")
         assert c.ask("/metrics")[2]["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        c.end()
+
+
+def test_each_process_has_series_and_profiles_of_its_own(scratch):
+    """A shell and the program that it started, whose blocks are known."""
+    with Listening(scratch / "c.cairn", program=["sh", "-c", f"{PROGRAMS}/obedient; true"]) as c:
+        c.do("a 10 1000")
+        c.ctl("checkpoint")
+        found = {dict(labels)["pid"]: (dict(labels)["executable"], number)
+                 for labels, number in parse(c.get("/metrics"))["cairn_process_live_bytes"].items()}
+        processes = {str(process["pid"]): process for process in Recording(c.path, None).report["processes"]}
+        assert len(found) == 2 and (str(PROGRAMS / "obedient"), 10000) in found.values()
+        for pid, (executable, live) in found.items():
+            assert processes[pid]["executable"] == executable and processes[pid]["costs"]["leaked_bytes"] == live
+            families = parse(c.get(f"/metrics?process={pid}"))
+            assert value(families, "cairn_heap_live_bytes") == live and "cairn_recording_info" not in families
+            assert Decoded(c.get(f"/debug/pprof/heap?process={pid}")).sums()["inuse_space"] == live
+        assert [c.ask(f"/metrics?process={word}")[0] for word in ("1", "0", "x", "99999999999")] == [404, 400, 400, 400]
         c.end()
 
 

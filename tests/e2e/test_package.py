@@ -12,7 +12,10 @@ FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "lib/cairn/probe_program"
          "share/zsh/vendor-completions/_cairn", "share/man/man3/cairn.h.3.gz", "share/doc/cairn/copyright",
          "share/doc/cairn/changelog.gz", "include/cairn.h", "include/cairn.hpp", "include/cairn_benchmark.hpp",
          "share/cmake/cairn/cairnConfig.cmake", "share/cmake/cairn/cairnConfigVersion.cmake", "share/pkgconfig/cairn.pc",
-         "share/cairn/rust/cairn/src/lib.rs"]
+         "share/cairn/rust/cairn/src/lib.rs",
+         "lib/systemd/system/cairn-attach@.service", "share/cairn/systemd/record.conf",
+         "share/cairn/prometheus/cairn.rules.yml", "share/cairn/grafana/cairn.json", "share/cairn/collectors/parca.yaml",
+         "share/cairn/kubernetes/daemonset.yaml", "share/doc/cairn/user/production.md"]
 VIEWER = ROOT / "web/dist/assets/viewer.js"
 
 

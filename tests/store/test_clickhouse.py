@@ -201,6 +201,31 @@ def test_two_servers_answer_together(servers, fleet):
     check_answers(fleet, everything)
 
 
+def test_the_printed_statements_make_a_cluster_whose_joins_are_right(servers, fleet, tmp_path):
+    """Added through both servers. Each function and each stack is on one of them; a join of the user's own has the
+    sums that the rows have, and the recordings of one service are divided."""
+    printed = Store(tmp_path / "none.db").run("schema", "--cluster", "both")
+    for server in servers:
+        for statement in printed.split(";\n")[:-1]:
+            server.sql(statement)
+    through = [Store(server.url("cairn")) for server in servers]
+    for at, version in enumerate(("1.0", "1.1", "2.0")):
+        paths = [r["path"] for r in fleet.recordings if r["version"] == version]
+        through[at % 2].run("add", *paths, "--version", version)
+    wait_until(lambda: all(len(store.rows("list", "-n", "0")) == len(fleet.recordings) for store in through)
+               and sum(int(server.sql("SELECT uniqExact(function_id) FROM cairn_part.functions")) for server in servers)
+               == int(servers[0].sql("SELECT uniqExact(function_id) FROM cairn.functions")), "what was added")
+    for store in through:
+        check_answers(fleet, store)
+    for table, key in (("functions", "function_id"), ("stacks", "stack_id"), ("recordings", "recording_id")):
+        ids = [set(server.sql(f"SELECT {key} FROM cairn_part.{table}").split()) for server in servers]
+        assert not ids[0] & ids[1] and (table != "recordings" or all(ids)), (table, ids)
+    (plain,) = through[0].rows("query", "SELECT sum(peak_bytes) AS sum FROM rows")
+    (joined,) = through[0].rows("query", "SELECT sum(peak_bytes) AS sum FROM rows GLOBAL ALL INNER JOIN"
+                                " (SELECT function_id,name FROM functions FINAL) USING function_id")
+    assert joined == plain
+
+
 def test_a_store_of_version_1_is_brought_up_to_date(servers, fleet):
     server = servers[0]
     (store,) = add_halves([server], fleet, "aged")

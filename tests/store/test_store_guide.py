@@ -57,6 +57,9 @@ def fixture_folder(tmp_path):
 
 def test_each_command_of_the_guide_of_stores_runs(folder):
     commands = [line for line in commands_of(STORE) if line.startswith(("cairn", "export"))]
+    printing = commands.pop()  # test_clickhouse.py carries out what it prints
+    assert printing == "cairn store schema --cluster NAME | clickhouse-client --multiquery"
+    assert "Distributed('NAME'" in run(printing.partition(" |")[0], folder)
     login, own = "CAIRN_STORE_LOGIN=USER:PASSWORD", [line for line in commands if "HOST:8443" not in line]
     assert len(commands) == 9 and commands[-2].endswith(login) and own[-1] == "cairn store add *.cairn"
     for command in [*own[:-2], *in_tables(STORE), own[-2]]:

@@ -22,6 +22,7 @@
 #include "host/text/json_writer.h"
 #include "host/text/number.h"
 #include "store/store.h"
+#include "store/store_schema.h"
 
 enum {
     ROWS_BY_DEFAULT = 20, // in text and JSON
@@ -37,6 +38,7 @@ struct store_fields {
     const char *since;
     const char *until;
     const char *recording;
+    const char *cluster;
     struct option_word_vec labels;
     enum cost cost;
     uint32_t limit;
@@ -70,6 +72,8 @@ static const struct option_spec specs[] = {
            "only this recording, by its recording_id in the list"),
     OPTION(0, "label", EACH, "NAME=VALUE", FIELD(labels),
            "for add: a label of the recordings; repeatable"),
+    OPTION(0, "cluster", TEXT, "NAME", FIELD(cluster),
+           "for schema: a cluster of several servers, as their configuration names it"),
     OPTION(0, "oom", FLAG, NULL, FIELD(is_oom),
            "for add: memory ran out at the end (default: if SIGKILL ended the program)"),
     OPTION(0, "cost", COST, "COST", FIELD(cost),
@@ -273,22 +277,35 @@ static MUST_USE enum err prune(struct store *store, const struct call *call, str
     return ERR_OK;
 }
 
+// Print the statements that make the tables. There may be no store yet.
+static MUST_USE enum err
+print_schema(struct store *store, const struct call *call, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf statements = {0};
+    (void)store;
+    TRY(store_schema_write(call->fields->cluster, &statements, info));
+    (void)fputs(strbuf_text(&statements), stdout); // command_end checks the stream
+    return ERR_OK;
+}
+
 static const struct action {
     const char *name;
     int words_min;
     int words_max;
     const char *needs; // for messages
     bool creates;
+    bool needs_none;                 // no store is opened
     const struct store_query *query; // NULL: `run`
     enum err (*run)(struct store *store, const struct call *call, struct err_info *info);
 } actions[] = {
-    {"add", 1, INT32_MAX, "FILE...", true, NULL, add},
-    {"list", 0, 0, "no operand", false, &query_list, NULL},
-    {"top", 0, 0, "no operand", false, &query_top, NULL},
-    {"diff", 2, 2, "two versions: OLD and NEW", false, &query_diff, NULL},
-    {"query", 1, 1 + QUERY_WORDS_MAX, "growth, hosts, history, oom or a SELECT", false, NULL,
+    {"add", 1, INT32_MAX, "FILE...", true, false, NULL, add},
+    {"list", 0, 0, "no operand", false, false, &query_list, NULL},
+    {"top", 0, 0, "no operand", false, false, &query_top, NULL},
+    {"diff", 2, 2, "two versions: OLD and NEW", false, false, &query_diff, NULL},
+    {"query", 1, 1 + QUERY_WORDS_MAX, "growth, hosts, history, oom or a SELECT", false, false, NULL,
      run_query},
-    {"prune", 0, 0, "no operand", false, NULL, prune},
+    {"prune", 0, 0, "no operand", false, false, NULL, prune},
+    {"schema", 0, 0, "no operand", false, true, NULL, print_schema},
 };
 
 // Find the action and check the number of its operands.
@@ -307,13 +324,17 @@ static MUST_USE enum err find_action(const struct call *call,
             return ERR_OK;
         }
     }
-    return err_set(info, ERR_INVALID, "the action must be add, list, top, diff, query or prune");
+    return err_set(info, ERR_INVALID,
+                   "the action must be add, list, top, diff, query, prune or schema");
 }
 
 static MUST_USE enum err
 act(const struct action *action, const struct call *call, struct err_info *info)
 {
     CLEANUP(store_closep) struct store *store = NULL;
+    if (action->needs_none) {
+        return action->run(NULL, call, info);
+    }
     TRY(store_open(call->fields->place, action->creates, &store, info));
     return action->query != NULL ? ask(store, action->query, call, call->words, info)
                                  : action->run(store, call, info);
@@ -338,7 +359,8 @@ static int run(void *context, int count, char **operands)
     return command_end(act(action, &call, &info), &info, STATUS_OK);
 }
 
-static const char *const action_names[] = {"add", "list", "top", "diff", "query", "prune", NULL};
+static const char *const action_names[] = {"add",   "list",  "top",    "diff",
+                                           "query", "prune", "schema", NULL};
 
 const struct command command_store = {
     .name = "store",
@@ -357,7 +379,8 @@ const struct command command_store = {
         "  query oom               list what recordings that ran out of memory have in\n"
         "                          common\n"
         "  query SELECT...         run a SQL statement, which may only read\n"
-        "  prune                   remove the recordings that the options select\n\n"
+        "  prune                   remove the recordings that the options select\n"
+        "  schema                  print the statements that make ClickHouse's tables\n\n"
         "The options select recordings, such as --service web --since 7d. Figures of\n"
         "diff, growth and hosts are means per recording.\n",
     .examples = "cairn store add --service web --version 1.1 run.cairn\n"

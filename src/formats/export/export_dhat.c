@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "formats/export/dhat_frames.h"
+#include "formats/codec/dhat_frames.h"
 #include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
 #include "host/text/json_writer.h"

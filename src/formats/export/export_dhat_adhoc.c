@@ -8,7 +8,7 @@
 // Context: H.
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "formats/export/dhat_frames.h"
+#include "formats/codec/dhat_frames.h"
 #include "formats/export/export_formats.h"
 #include "host/text/json_writer.h"
 #include "profile/tables/adhoc.h"

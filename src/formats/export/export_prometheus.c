@@ -8,10 +8,11 @@
 //
 // The figures are those of `cairn report --json`. "Live" is the moment of the checkpoint; blocks
 // of ended processes are not live, although they are leaked. The number of series is bounded: there
-// are TOP_SITES call sites for each ranking. Call sites with equal labels are one series, because a
-// scraper refuses a document that has a series twice. With a filter, the document has the heap and
-// the call sites only: everything else belongs to whole processes. Of a sampled recording each
-// metric of the heap and of call sites has a gauge with its error: cairn_heap_live_bytes_error.
+// are TOP_SITES call sites for each ranking, and as many processes (process_metrics.h). Call sites
+// with equal labels are one series, because a scraper refuses a document that has a series twice.
+// With a filter, the document has the heap, the processes and the call sites only: everything else
+// belongs to whole processes. Of a sampled recording each metric of the heap and of call sites has
+// a gauge with its error: cairn_heap_live_bytes_error.
 // cairn_heap_exact_... are exact in every recording. Context: H.
 #include <inttypes.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include "base/minmax.h"
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
+#include "formats/export/process_metrics.h"
 #include "host/containers/string_table.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/calls/call_sites.h"
@@ -406,6 +408,7 @@ static enum err write_prometheus(const struct export_view *view, FILE *out)
     CLEANUP(selection_release) struct selection live = {0};
     TRY(selection_at_end(&view->selection, &live));
     TRY(write_heap(view, &live, out));
+    TRY(process_metrics_write(view, &live, out));
     for (size_t i = 0; i < ARRAY_LEN(rankings); i++) {
         const enum cost cost = rankings[i][0].cost;
         if (selection_knows(&view->selection, cost)) {

@@ -58,6 +58,7 @@ enum err export_view_build(const struct profile *profile,
                                .packing = request->packing,
                                .changes = request->changes,
                                .size = request->size,
+                               .append_labels = request->append_labels,
                                .is_now = request->is_now};
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(choose_figures(&view, request, info));

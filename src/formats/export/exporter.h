@@ -56,6 +56,9 @@ struct export_size {
     uint64_t unpacked_bytes;
 };
 
+// Appends labels of a process that exists, in the syntax of Prometheus, each after a comma.
+typedef void export_append_labels(uint32_t pid, struct strbuf *out);
+
 // The options of an export.
 struct export_request {
     const struct exporter *exporter;
@@ -65,6 +68,7 @@ struct export_request {
     bool is_now;                          // the state of a program that runs, for collectors
     const struct export_changes *changes; // with is_now, for pprof: allocations since then; or NULL
     struct export_size *size;             // for pprof: set when it is written; or NULL
+    export_append_labels *append_labels;  // for prometheus; NULL: there are no more
 };
 
 struct export_view {
@@ -80,6 +84,7 @@ struct export_view {
     enum packing packing;                 // for a format that may be packed
     const struct export_changes *changes; // borrowed; NULL: allocations since the start
     struct export_size *size;             // borrowed; may be NULL
+    export_append_labels *append_labels;  // may be NULL
     bool is_now; // blocks of ended processes are not in use; the time is that of the checkpoint
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/text/number.h"
 #include "server/http/connection.h"
 #include "server/http/reply.h"
 
@@ -32,6 +33,13 @@ static enum MHD_Result send_ready(struct metrics_source *source, struct MHD_Conn
                        "text/plain; charset=utf-8", is_ready ? "ready\n" : "no checkpoint yet\n");
 }
 
+static int status_of(enum err err)
+{
+    return err == ERR_NOT_FOUND ? MHD_HTTP_SERVICE_UNAVAILABLE
+           : err == ERR_INVALID ? MHD_HTTP_NOT_FOUND
+                                : MHD_HTTP_INTERNAL_SERVER_ERROR;
+}
+
 // Send a document. A Go program can also serve differences and a text for people; collectors do not
 // ask for them.
 static enum MHD_Result send_document(struct metrics_source *source,
@@ -40,6 +48,8 @@ static enum MHD_Result send_document(struct metrics_source *source,
 {
     const char *seconds = http_argument(connection, "seconds");
     const char *debug = http_argument(connection, "debug");
+    const char *process = http_argument(connection, "process");
+    uint64_t pid = 0;
     struct err_info info = {0};
     enum MHD_Result result;
     if (document != METRICS_PROMETHEUS &&
@@ -48,12 +58,13 @@ static enum MHD_Result send_document(struct metrics_source *source,
                             "only the profile since the start is served, without 'seconds' and "
                             "'debug'; 'go tool pprof -diff_base' subtracts two of them");
     }
-    const enum err err = metrics_source_send(source, document, connection, &result, &info);
-    return err == ERR_OK ? result
-                         : reply_refuse(connection,
-                                        err == ERR_NOT_FOUND ? MHD_HTTP_SERVICE_UNAVAILABLE
-                                                             : MHD_HTTP_INTERNAL_SERVER_ERROR,
-                                        err, err_text(&info));
+    if (process != NULL && (!number_parse(process, UINT32_MAX, &pid) || pid == 0)) {
+        return reply_refuse(connection, MHD_HTTP_BAD_REQUEST, ERR_INVALID,
+                            "'process' takes a process id");
+    }
+    const enum err err =
+        metrics_source_send(source, document, (uint32_t)pid, connection, &result, &info);
+    return err == ERR_OK ? result : reply_refuse(connection, status_of(err), err, err_text(&info));
 }
 
 enum MHD_Result

@@ -5,6 +5,7 @@
 //   /debug/pprof/heap     pprof, as a Go program serves it
 //   /debug/pprof/allocs   the same profile; it shows all allocations
 //   /debug/pprof/         links to these
+//   ...?process=PID       the same of one process
 //   /ready                200 once there is a checkpoint, 503 before; needs no token
 //
 // Context: H; the connection's thread. Trust: requests are hostile.

@@ -4,6 +4,7 @@
 // A request waits for the mutex while another one computes: it then finds the document ready.
 #include "server/metrics/metrics_source.h"
 
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,11 @@
 #include "base/compiler.h"
 #include "formats/export/export_formats.h"
 #include "formats/import/input_file.h"
+#include "host/memory/cgroup_names.h"
+#include "host/memory/memory_limit.h"
 #include "host/os/file.h"
 #include "host/os/mutex.h"
+#include "host/os/proc_file.h"
 #include "server/http/reply.h"
 #include "server/metrics/own_cost.h"
 #include "server/state/snapshot.h"
@@ -23,6 +27,7 @@
 enum {
     READING_SHARE = 5, // reading takes at most this part of the time
     ROWS_MAX = 50000,  // beyond, the threads of a process are merged
+    CGROUP_MAX_BYTES = 64 << 10,
 };
 
 static const struct {
@@ -89,8 +94,50 @@ static MUST_USE enum err refresh(struct metrics_source *source, struct err_info 
     return ERR_OK;
 }
 
+static void append_label(struct strbuf *out, const char *name, struct cgroup_part value)
+{
+    if (value.len > 0) {
+        strbuf_printf(out, ",%s=\"%.*s\"", name, (int)value.len,
+                      value.text); // of hex digits, - and _
+    }
+}
+
+// Append the container and the pod of a process.
+static void append_labels(uint32_t pid, struct strbuf *out)
+{
+    CLEANUP(strbuf_release) struct strbuf cgroup = {0};
+    if (proc_file_read((pid_t)pid, "cgroup", CGROUP_MAX_BYTES, &cgroup)) {
+        append_label(out, "container_id", cgroup_names_container(strbuf_text(&cgroup)));
+        append_label(out, "pod_uid", cgroup_names_pod(strbuf_text(&cgroup)));
+    }
+}
+
+// Write the memory limit of the first recorded process that runs: that of its control group or of
+// the machine.
+static void write_memory_limit(const struct profile *profile, FILE *out)
+{
+    static const char name[] = "cairn_memory_limit_bytes";
+    const struct recording *recording = &profile->recording;
+    size_t first = 0;
+    while (first < recording->process_count &&
+           profile_process_has_ended(profile, (uint32_t)first)) {
+        first++;
+    }
+    if (first == recording->process_count) {
+        return;
+    }
+    char path[32];
+    (void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cgroup",
+                   recording->processes[first].pid); // fits
+    (void)fprintf(out, "# HELP %s Memory that the recorded program may take.\n# TYPE %s gauge\n",
+                  name, name);
+    (void)fprintf(out, "%s %" PRIu64 "\n", name,
+                  memory_limit_of(path, "/sys/fs/cgroup", recording->meta.memory_bytes));
+}
+
 static MUST_USE enum err write_document(const struct metrics_source *source,
                                         enum metrics_document document,
+                                        uint32_t pid,
                                         FILE *out,
                                         struct err_info *info)
 {
@@ -98,11 +145,17 @@ static MUST_USE enum err write_document(const struct metrics_source *source,
     const struct export_request request = {.exporter = documents[document].exporter,
                                            .cost = documents[document].cost,
                                            .moment = EXPORT_AT_END,
-                                           .is_now = true};
-    TRY(export_view_build(source->profile, NULL, &request, &view, info));
+                                           .is_now = true,
+                                           .append_labels = append_labels};
+    const struct filter filter = {.pid = pid};
+    TRY(export_view_build(source->profile, pid != 0 ? &filter : NULL, &request, &view, info));
+    if ((view.selection.unmatched >> FILTER_PROCESS & 1) != 0) {
+        return err_set(info, ERR_INVALID, "no process %" PRIu32 " is recorded", pid);
+    }
     view.path = source->path;
     const enum err err = request.exporter->write(&view, out);
-    if (document == METRICS_PROMETHEUS) {
+    if (document == METRICS_PROMETHEUS && pid == 0) {
+        write_memory_limit(source->profile, out);
         own_cost_write(source->recorder, out);
     }
     return err;
@@ -111,6 +164,7 @@ static MUST_USE enum err write_document(const struct metrics_source *source,
 // Compute a document. The caller holds the mutex.
 static MUST_USE enum err compute(const struct metrics_source *source,
                                  enum metrics_document document,
+                                 uint32_t pid,
                                  struct strbuf *out,
                                  struct err_info *info)
 {
@@ -118,7 +172,7 @@ static MUST_USE enum err compute(const struct metrics_source *source,
     if (stream == NULL) {
         return ERR_NO_MEMORY;
     }
-    const enum err err = write_document(source, document, stream, info);
+    const enum err err = write_document(source, document, pid, stream, info);
     (void)fclose(stream); // `out` remembers a failure
     TRY(strbuf_result(out));
     return err;
@@ -136,8 +190,28 @@ static struct MHD_Response *response_of(enum metrics_document document, struct s
     return response;
 }
 
+// Send a document of one process.
+static MUST_USE enum err send_part(const struct metrics_source *source,
+                                   enum metrics_document document,
+                                   uint32_t pid,
+                                   struct MHD_Connection *connection,
+                                   enum MHD_Result *out,
+                                   struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    TRY(compute(source, document, pid, &text, info));
+    struct MHD_Response *response = response_of(document, &text);
+    *out = MHD_NO; // no memory: the connection is closed
+    if (response != NULL) {
+        *out = MHD_queue_response(connection, MHD_HTTP_OK, response);
+        MHD_destroy_response(response); // the connection keeps it
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err send_ready(struct metrics_source *source,
                                     enum metrics_document document,
+                                    uint32_t pid,
                                     struct MHD_Connection *connection,
                                     enum MHD_Result *out,
                                     struct err_info *info)
@@ -146,9 +220,12 @@ static MUST_USE enum err send_ready(struct metrics_source *source,
     if (source->profile == NULL) {
         return err_set(info, ERR_NOT_FOUND, "there is no checkpoint yet");
     }
+    if (pid != 0) {
+        return send_part(source, document, pid, connection, out, info);
+    }
     if (source->documents[document] == NULL) {
         CLEANUP(strbuf_release) struct strbuf text = {0};
-        TRY(compute(source, document, &text, info));
+        TRY(compute(source, document, 0, &text, info));
         source->documents[document] = response_of(document, &text);
     }
     *out = source->documents[document] != NULL
@@ -171,12 +248,13 @@ bool metrics_source_is_ready(struct metrics_source *source)
 
 enum err metrics_source_send(struct metrics_source *source,
                              enum metrics_document document,
+                             uint32_t pid,
                              struct MHD_Connection *connection,
                              enum MHD_Result *out,
                              struct err_info *info)
 {
     mutex_lock(&source->mutex);
-    const enum err err = send_ready(source, document, connection, out, info);
+    const enum err err = send_ready(source, document, pid, connection, out, info);
     mutex_unlock(&source->mutex);
     return err;
 }

@@ -55,10 +55,12 @@ enum err metrics_source_set_path(struct metrics_source *source, const struct sid
 // Return whether there is a checkpoint to serve. It never waits for another request.
 bool metrics_source_is_ready(struct metrics_source *source);
 
-// Queue a document for the connection. ERR_NOT_FOUND: there is no checkpoint yet; other errors come
-// with a sentence. *out is the result for libmicrohttpd.
+// Queue a document for the connection. `pid`: only of this process, computed for each request; 0:
+// of all. ERR_NOT_FOUND: there is no checkpoint yet; ERR_INVALID: there is no such process; other
+// errors come with a sentence. *out is the result for libmicrohttpd.
 enum err metrics_source_send(struct metrics_source *source,
                              enum metrics_document document,
+                             uint32_t pid,
                              struct MHD_Connection *connection,
                              enum MHD_Result *out,
                              struct err_info *info) MUST_USE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "formats/export/dhat_frames.h"
+#include "formats/codec/dhat_frames.h"
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
