@@ -13,6 +13,7 @@ from cairn_run import ROOT, Recording
 from screen import Terminal
 from test_guides import Guide
 from test_production import commands_of, free_port
+from waiting import wait_until
 
 # It leaks for two seconds, makes temporary allocations, and keeps more the newer it is.
 PROGRAM = """
@@ -180,6 +181,12 @@ def test_each_command_of_the_guide_of_comparing_runs(guide):
         elif command.startswith("cairn analyze"):
             run_commands(guide, [command])
         else:
+            if command.endswith(" mark warm"):  # of a program that works
+                guide.stop(False)
+                guide.start("cairn -q -o app.cairn ./app")
+                wait_until(lambda: guide.answer("app.cairn", "status"), "the recorder's answer")
+            elif " --between " in command:
+                guide.stop()
             compared = guide.run(command, status=1 if " diff " in command else 0)
 
 
