@@ -221,9 +221,10 @@ def test_format_and_clippy():
 @pytest.mark.parametrize("folder", [folder for folder in ("/usr/bin", NEWER) if os.path.exists(f"{folder}/cargo")])
 def test_each_compiler_of_the_machine(folder):
     settings = {"PATH": f"{folder}:{rust_environment()['PATH']}", "RUSTUP_HOME": os.path.expanduser("~/.rustup"),
-                "CARGO_TARGET_DIR": str(TARGET.parent / ("newer" if folder == NEWER else "older"))}
+                "CARGO_TARGET_DIR": str(TARGET.parent / ("newer" if folder == NEWER else "older")), "RUSTDOCFLAGS": "-D warnings"}
     for words in (["--all-targets", "--all-features"], ["-p", "cairn", "--no-default-features"]):
         cargo("clippy", "--locked", *words, "--", "-D", "warnings", env=settings)
+        cargo("doc", "--locked", "--no-deps", *[word for word in words if word != "--all-targets"], env=settings)
     assert "6 passed" in cargo("test", "--locked", "--all-features", env=settings)
 
 

@@ -36,7 +36,7 @@
 //!
 //! - `std` (default): a library that is loaded late finds the recorder, and a budget is not judged
 //!   while a panic unwinds. Without it the crate needs `core` only.
-//! - `budget`: the attribute [`macro@budget`].
+//! - `budget`: the attribute `#[cairn::budget(...)]`.
 #![no_std]
 #![warn(missing_docs)]
 
