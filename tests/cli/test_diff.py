@@ -293,6 +293,20 @@ def test_each_finding_has_a_verdict(draw):
     assert (back["kind"], back["class"], back["change"], back["sentence"][:4]) == ("growth", "new", 100 * 65536, "emit")
 
 
+def test_wrapper_frames_in_a_row_are_one_line(draw):
+    """As in the report; the frames outside main are left out."""
+    def run(size):
+        return (f"process app\nthread main\n/opt/app!_start;/opt/app!main(a.c:1);/opt/app!load(a.c:2);"
+                f"/opt/app!std::vector<int>::push_back(v.h:1);/opt/app!std::vector<int>::grow(v.h:2);"
+                f"/opt/app!operator new(n.cc:3) 1 {size} 0 0 0 0 1 {size} {size}\n")
+    paths = draw(run(1000), "old.cairn"), draw(run(3000), "new.cairn")
+    frames = [["std::vector<int>::push_back (+ 2 frames)", "load", "main"],
+              ["operator new", "std::vector<int>::grow", "std::vector<int>::push_back", "load", "main"]]
+    for options, wanted in zip(([], ["--show-wrappers"]), frames):
+        text = diff_text("--sort", "peak", *options, *paths)
+        assert re.findall(r"^        (\S.*?)  \[app\]$", text, re.M) == wanted, text
+
+
 MARKED = "!mark 500 warm\n!mark 1000 step\n!mark 1500 step\n"
 
 

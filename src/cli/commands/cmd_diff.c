@@ -13,6 +13,7 @@ struct diff_fields {
     uint64_t threshold;
     const char *per;
     const char *between;
+    bool shows_wrappers;
     struct filter_words filter;
     struct name_words names;
 };
@@ -40,6 +41,8 @@ static const struct option_spec specs[] = {
     OPTION(0, "between", TEXT, "FROM", FIELD(between),
            "compare two parts of FILE: the heap at the marks or times FROM and TO, or two ranges "
            "A..B"),
+    OPTION(0, "show-wrappers", FLAG, NULL, FIELD(shows_wrappers),
+           "show every frame of std:: and of wrappers of an allocator in stacks"),
     OUTPUT_OPTION_JSON(diff_fields),
     OUTPUT_OPTION_CSV(diff_fields, "the changes"),
     OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
@@ -69,6 +72,7 @@ static MUST_USE enum err diff_files(char **operands,
                             per, info));
     }
     options.threshold = fields->threshold;
+    options.shows_wrappers = fields->shows_wrappers;
     options.per = *per;
     CLEANUP(diff_report_release) struct diff_report report = {0};
     TRY(diff_report_build(&comparison, &options, &report, info));

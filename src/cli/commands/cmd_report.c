@@ -190,6 +190,7 @@ static MUST_USE enum err write_diff(const struct comparison *comparison,
                                     struct err_info *info)
 {
     struct diff_options options = diff_options_of(output, report_options->sort);
+    options.shows_wrappers = report_options->shows_wrappers;
     CLEANUP(diff_report_release) struct diff_report report = {0};
     TRY(diff_report_build(comparison, &options, &report, info));
     return diff_report_print(&report, output);

@@ -23,6 +23,7 @@ struct diff_options {
     uint64_t threshold;   // in hundredths of a percent
     struct between between;
     struct per per;
+    bool shows_wrappers; // print each wrapper frame of a stack, text only
     bool use_full_names;
     bool use_color;
     unsigned width_columns; // text only

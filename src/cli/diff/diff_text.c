@@ -45,14 +45,19 @@ static const char *end(const struct diff_report *report)
     return paint_end(report->options->use_color);
 }
 
+static struct function_look look_of(const struct diff_report *report)
+{
+    return (struct function_look){.use_full_names = report->options->use_full_names,
+                                  .use_color = report->options->use_color,
+                                  .width = width_of(report),
+                                  .module_columns = MODULE_COLUMNS};
+}
+
 // Print "function  [module]", truncated to the columns of a line after the first `used`.
 static void
 print_function(const struct diff_report *report, FILE *out, uint32_t function, size_t used)
 {
-    const struct function_look look = {.use_full_names = report->options->use_full_names,
-                                       .use_color = report->options->use_color,
-                                       .width = width_of(report),
-                                       .module_columns = MODULE_COLUMNS};
+    const struct function_look look = look_of(report);
     function_print(out, &report->comparison->code, function, "", used, &look);
 }
 
@@ -182,18 +187,54 @@ static void print_filter(const struct diff_report *report, FILE *out)
     }
 }
 
+// A line of a stack: a frame, or several wrapper frames in a row, with the outermost.
+struct stack_line {
+    uint32_t node;
+    uint32_t inner;       // further wrapper frames that the line stands for
+    bool is_outside_main; // nothing but the C library's frames follows
+};
+
+static struct stack_line line_at(const struct diff_report *report, uint32_t node)
+{
+    const struct tree_view *tree = &report->comparison->diff.tree;
+    struct stack_line line = {.node = node};
+    for (uint32_t parent = tree->nodes.items[node].parent;
+         !report->options->shows_wrappers && parent != 0 && tree_view_is_wrapper(tree, line.node) &&
+         tree_view_is_wrapper(tree, parent);
+         parent = tree->nodes.items[parent].parent) {
+        line.node = parent;
+        line.inner++;
+    }
+    const char *name = code_union_name(&report->comparison->code, tree->functions.items[line.node]);
+    line.is_outside_main = tree->nodes.items[line.node].parent == 0 &&
+                           function_is_outside_main(name) && !report->options->use_full_names;
+    return line;
+}
+
 static void print_frames(const struct diff_report *report, FILE *out, uint32_t node)
 {
     const struct tree_view *tree = &report->comparison->diff.tree;
     uint32_t limit = report->options->depth_limit;
     for (uint32_t at = node, shown = 0; at != 0; at = tree->nodes.items[at].parent, shown++) {
+        const struct stack_line line = line_at(report, at);
+        if (line.is_outside_main && shown > 0) {
+            return;
+        }
         if (limit != 0 && shown == limit) {
             (void)fprintf(out, "%*s... %s more\n", FRAME_INDENT, "",
                           format_count(tree->nodes.items[at].depth).text);
             return;
         }
+        char others[96] = "";
+        if (line.inner > 0) {
+            (void)snprintf(others, sizeof(others), " (+ %s)", // fits
+                           format_things(line.inner, "frame", "frames").text);
+        }
+        const struct function_look look = look_of(report);
         (void)fprintf(out, "%*s", FRAME_INDENT, "");
-        print_function(report, out, tree->functions.items[at], FRAME_INDENT);
+        function_print(out, &report->comparison->code, tree->functions.items[line.node], others,
+                       FRAME_INDENT, &look);
+        at = line.node;
     }
 }
 

@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
+#include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
 
@@ -85,18 +86,10 @@ print_frame(const struct report *report, FILE *out, struct stack_line line, size
 
 DEFINE_VEC(stack_line_vec, struct stack_line);
 
-// Return whether the frame is one of the C library's on the way to main, which every program has.
 static bool is_outside_main(const struct report *report, const struct stack_line *line)
 {
-    static const char *const names[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
-                                        "__libc_start_main@@GLIBC_2.34", "__libc_start_call_main"};
-    const char *function = profile_location_function(report->profile, line->node->location);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(function, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return function_is_outside_main(
+        profile_location_function(report->profile, line->node->location));
 }
 
 // Whether the line of a wrapper frame also stands for the line before it.

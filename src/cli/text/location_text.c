@@ -92,6 +92,18 @@ static void append_fitting(const char *function,
                            columns - BRACKETS_COLUMNS - screen_columns(strbuf_text(module)));
 }
 
+bool function_is_outside_main(const char *name)
+{
+    static const char *const names[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
+                                        "__libc_start_main@@GLIBC_2.34", "__libc_start_call_main"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void function_print(FILE *out,
                     const struct code_union *code,
                     uint32_t function,

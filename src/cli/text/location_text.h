@@ -40,6 +40,9 @@ struct function_look {
     size_t module_columns; // for the module's name, at most
 };
 
+// Whether a function is one of the C library's on the way to main, which every program has.
+bool function_is_outside_main(const char *name);
+
 // Print "function  [module]" and the end of the line, behind the first `used` columns. `others`
 // follows the name. REC_NONE is "(no stack)". Where both do not fit, the module is cut first, and
 // is left out before the name loses its first columns. It is left out beside a name that begins
