@@ -148,13 +148,17 @@ static bool is_still_there(struct subject *subject)
     return recorder_find_again(subject->s, &subject->living);
 }
 
-// Others shall not wait for a process with a long map.
-static void drain_meanwhile(void *context)
+// Others shall not wait for a process with a long map or many blocks. Return whether its live
+// blocks are others now.
+static bool drain_meanwhile(void *context)
 {
-    const struct subject *subject = context;
+    struct subject *subject = context;
+    const struct drain *drain = &subject->s->drain;
     const uint64_t begun_ns = clock_thread_cpu_ns();
+    const uint64_t before = drain_events_of(drain, subject->living.slot);
     (void)!recorder_drain(subject->s); // a failure is seen at the next one
     subject->s->served_ns += clock_thread_cpu_ns() - begun_ns;
+    return !is_still_there(subject) || drain_events_of(drain, subject->living.slot) != before;
 }
 
 // Note what the threads have sent by now.
@@ -189,7 +193,7 @@ static void catch_up(struct subject *subject)
     const uint64_t end_ms = clock_monotonic_ms() + CATCH_UP_MS;
     note_backlog(s);
     while (has_backlog(s) && s->clock.is_running && clock_monotonic_ms() < end_ms) {
-        drain_meanwhile(subject);
+        (void)drain_meanwhile(subject);
     }
 }
 

@@ -81,6 +81,16 @@ uint64_t drain_events(const struct drain *drain)
     return events;
 }
 
+uint64_t drain_events_of(const struct drain *drain, uint32_t slot)
+{
+    uint64_t events = drain->ended_events;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        const struct drain_lane *lane = drain->lanes[drain->active[i]];
+        events += lane->process == slot ? lane->reader.events : 0;
+    }
+    return events;
+}
+
 enum err drain_merge_stacks(struct drain *drain)
 {
     CLEANUP(stack_slots_vec_release) struct stack_slots_vec lanes = {0};

@@ -215,3 +215,7 @@ bool drain_has_counted(const struct drain *drain, uint32_t slot);
 
 // Return the number of records counted so far.
 uint64_t drain_events(const struct drain *drain);
+
+// Return a number that changes when records of a process's slot are counted. It may change without
+// them, too.
+uint64_t drain_events_of(const struct drain *drain, uint32_t slot);

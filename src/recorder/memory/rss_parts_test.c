@@ -291,9 +291,10 @@ static void memory_behind_a_file_is_its_own_as_far_as_its_headers_say(void **sta
     }
 }
 
-static void count_pause(void *context)
+static bool count_pause(void *context)
 {
     (*(unsigned *)context)++;
+    return false;
 }
 
 // Others are not held up by a map of many areas.
@@ -326,6 +327,91 @@ static void a_long_map_is_split_with_pauses(void **state)
     assert_int_equal(f.tables.parts.items[0].areas, AREAS);
     assert_in_range(pauses, AREAS / 1024, AREAS / 256);
     close_fixture(&f);
+}
+
+enum {
+    HEAP_START = 0x20000000,
+    HEAP_PAGES = 4096,
+    HEAP_BLOCKS = 60000,
+};
+
+// A process whose blocks change in some of the pauses of its split.
+struct pausing {
+    struct fixture f;
+    unsigned random;
+    unsigned pauses;
+    unsigned disturbed; // pauses in which they change
+    unsigned changes;
+    unsigned next; // number of the next block
+};
+
+static void allocate_next(struct pausing *p)
+{
+    const uint64_t address = HEAP_START + 16 + (uint64_t)p->next++ * 256;
+    allocate(&p->f, address, 1 + draw_below(&p->random, 200));
+}
+
+static bool change_sometimes(void *context)
+{
+    struct pausing *p = context;
+    const bool changes = draw_below(&p->random, 100) < p->disturbed;
+    p->pauses++;
+    p->changes += changes;
+    for (unsigned i = 0; changes && i < 1 + draw_below(&p->random, 40); i++) {
+        allocate_next(p);
+    }
+    return changes;
+}
+
+static void split_pausing(struct pausing *p, bool (*pause)(void *context))
+{
+    struct fixture *f = &p->f;
+    const struct rss_process what = {.aggregator = &f->aggregator,
+                                     .process = f->process,
+                                     .own = &f->own,
+                                     .stack_tops = &f->tops,
+                                     .stack_pointers = &f->pointers,
+                                     .is_heap_known = true,
+                                     .pages = {.read = read_pages, .context = f},
+                                     .pause = pause,
+                                     .context = p};
+    rss_tables_release(&f->tables);
+    f->tables = (struct rss_tables){0};
+    f->snapshot = (struct rec_memory_snapshot){0};
+    assert_int_equal(rss_split(&what, &f->map, 0, &f->aggregator.strings, &f->snapshot, &f->tables),
+                     ERR_OK);
+}
+
+// Whatever happens in the pauses, the result is that of one walk over the blocks of one moment.
+static void many_blocks_are_split_with_pauses(void **state)
+{
+    (void)state;
+    static const unsigned disturbed[] = {0, 3, 10, 30, 100};
+    for (size_t i = 0; i < ARRAY_LEN(disturbed); i++) {
+        struct pausing p = {.random = (unsigned)i, .disturbed = disturbed[i]};
+        char map[80];
+        (void)snprintf(map, sizeof(map), "%x-%x rw-p 0 00:00 0 [heap]\nRss: %d kB\n", HEAP_START,
+                       HEAP_START + HEAP_PAGES * 4096, HEAP_PAGES * 4);
+        open_fixture(&p.f, map);
+        p.f.resident = 0xfedcba9876543210;
+        while (p.next < HEAP_BLOCKS) {
+            allocate_next(&p);
+        }
+        split_pausing(&p, change_sometimes);
+        assert_in_range(p.pauses, disturbed[i] == 0 ? 14 : 3, 60);
+        assert_true(disturbed[i] < 100 ? p.changes <= 3 : p.changes == 3);
+        const struct rec_memory_snapshot paused = p.f.snapshot;
+        const struct rss_tables tables = TAKE(p.f.tables);
+        split_pausing(&p, NULL);
+        assert_memory_equal(&paused, &p.f.snapshot, sizeof(paused));
+        assert_int_equal(tables.parts.len, p.f.tables.parts.len);
+        assert_memory_equal(tables.parts.items, p.f.tables.parts.items,
+                            tables.parts.len * sizeof(*tables.parts.items));
+        assert_int_equal(tables.survivors.len, p.f.tables.survivors.len);
+        struct rss_tables used = tables;
+        rss_tables_release(&used);
+        close_fixture(&p.f);
+    }
 }
 
 static bool allocate_meanwhile(void *context, struct page_wants *wants)
@@ -596,6 +682,7 @@ int main(void)
         cmocka_unit_test(more_than_the_rest_has_room_for_is_of_blocks),
         cmocka_unit_test(memory_behind_a_file_is_its_own_as_far_as_its_headers_say),
         cmocka_unit_test(a_long_map_is_split_with_pauses),
+        cmocka_unit_test(many_blocks_are_split_with_pauses),
         cmocka_unit_test(blocks_that_come_while_pages_are_read_count),
         cmocka_unit_test(appended_tables_are_of_later_snapshots),
         cmocka_unit_test(what_an_allocator_says_divides_its_heap),

@@ -81,7 +81,9 @@ struct rss_process {
     const struct rec_hook_vec *hooks;      // names allocators; NULL: none
     // Read all wanted pages. Return whether events were counted meanwhile.
     bool (*read_pages)(void *context, struct page_wants *wants);
-    void (*pause)(void *context); // each millisecond of a long map; NULL: none
+    // Each millisecond of a long map or of many blocks. Return whether live blocks of the process
+    // have changed meanwhile. NULL: no pauses.
+    bool (*pause)(void *context);
     void *context;
 };
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "aggregate/live_blocks/block_extent.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/minmax.h"
@@ -12,14 +13,12 @@
 
 enum {
     PAGE = 4096,
-    CHUNK_HEAD = 8, // of glibc's malloc, before the block
-    CHUNK_MIN = 32,
-    FREE_HEAD = 48,         // of a free chunk: what malloc_trim keeps of it
-    HEAP_ENDS = 1 << 20,    // a heap that is so much smaller than it may be has its arena's top
-    MAPPED_HEAD = 16,       // of a block that has a mapping of its own
-    MAPPED_MIN = 128 << 10, // its default minimum size
+    FREE_HEAD = 48,      // of a free chunk: what malloc_trim keeps of it
+    HEAP_ENDS = 1 << 20, // a heap that is so much smaller than it may be has its arena's top
     RECENT_PARTS = 256,
-    PAUSE_STEPS = 1024, // a millisecond of work
+    PAUSE_STEPS = 1024,  // a millisecond of work
+    PAUSE_BLOCKS = 8192, // the same, at most
+    PAUSED_TRIES = 3,
 };
 
 #define SEARCHED_BYTES_MIN ((uint64_t)1 << 20) // of sparse pages
@@ -63,7 +62,9 @@ struct splitting {
     struct resident_pages pages;
     struct survivors survivors;
     struct survivor_list survivor_list;
-    enum err err; // of a visit to a block
+    enum err err;      // of a visit to a block
+    bool may_pause;    // in a walk over the blocks
+    bool is_disturbed; // the blocks have changed in a pause: the walk was left
     bool is_estimated;
     struct split_part_vec parts;
     uint32_t recent[RECENT_PARTS]; // by hash: 1 + index in parts
@@ -99,24 +100,13 @@ static struct rss_piece *piece_at(const struct splitting *s, uint64_t address)
     return first < s->pieces.len && piece->start <= address ? piece : NULL;
 }
 
-// Whether a block of glibc's malloc may have a mapping of its own.
-static bool is_apart(uint64_t address, uint64_t size_bytes)
+// Let others be served between two steps. Return whether the walk goes on.
+static bool goes_on(struct splitting *s, size_t step)
 {
-    return address % PAGE == MAPPED_HEAD && size_bytes >= MAPPED_MIN;
-}
-
-// Return the heap memory of a block of that size, its header included; see malloc.c of glibc.
-static struct address_range extent_of(uint64_t address, uint64_t size_bytes)
-{
-    if (is_apart(address, size_bytes)) {
-        return (struct address_range){.start = address - MAPPED_HEAD,
-                                      .end = (address + size_bytes + PAGE - 1) &
-                                             ~(uint64_t)(PAGE - 1)};
+    if (step % PAUSE_BLOCKS == PAUSE_BLOCKS - 1 && s->may_pause && !s->is_disturbed) {
+        s->is_disturbed = s->what->pause(s->what->context);
     }
-    uint64_t chunk = (size_bytes + CHUNK_HEAD + 15) & ~(uint64_t)15;
-    chunk = max_u64(chunk, CHUNK_MIN);
-    return (struct address_range){.start = address - CHUNK_HEAD,
-                                  .end = address - CHUNK_HEAD + chunk};
+    return !s->is_disturbed;
 }
 
 // Call `visit` for each live block of threads that keep books. They are in the order of addresses.
@@ -128,7 +118,7 @@ static void each_listed_block(struct splitting *s,
 {
     const struct listed_block_vec *listed = s->what->listed;
     struct rss_piece *piece = NULL;
-    for (size_t i = 0; listed != NULL && i < listed->len; i++) {
+    for (size_t i = 0; listed != NULL && i < listed->len && goes_on(s, i); i++) {
         const struct listed_block *of = listed->items + i;
         if (piece == NULL || of->address < piece->start || of->address >= piece->end) {
             piece = piece_at(s, of->address);
@@ -153,7 +143,9 @@ static void each_block(struct splitting *s,
     struct live_block block;
     uint64_t address;
     struct rss_piece *piece = NULL;
-    while (live_map_next(&s->what->process->live, &position, &address, &block)) {
+    for (size_t i = 0;
+         goes_on(s, i) && live_map_next(&s->what->process->live, &position, &address, &block);
+         i++) {
         if (piece == NULL || address < piece->start || address >= piece->end) {
             piece = piece_at(s, address);
         }
@@ -169,9 +161,9 @@ static void count_block(struct splitting *s,
                         uint64_t address,
                         const struct live_block *block)
 {
-    const struct address_range extent = extent_of(address, block->size_bytes);
+    const struct block_extent extent = block_extent_of(address, block->size_bytes);
     piece->live_count++;
-    piece->apart_count += is_apart(address, block->size_bytes);
+    piece->apart_count += block_is_apart(address, block->size_bytes);
     piece->requested_bytes += block->size_bytes << block->shift;
     piece->extent_bytes += (extent.end - extent.start) << block->shift;
     s->requested_bytes += block->size_bytes << block->shift;
@@ -223,9 +215,11 @@ static void measure_block(struct splitting *s,
         return;
     }
     const struct address_range own = {.start = address, .end = address + block->size_bytes};
-    const struct address_range extent = extent_of(address, block->size_bytes);
+    const struct block_extent extent = block_extent_of(address, block->size_bytes);
     piece->live_bytes += resident_in_piece(s, piece, own) << block->shift;
-    piece->occupied_bytes += resident_in_piece(s, piece, extent) << block->shift;
+    piece->occupied_bytes +=
+        resident_in_piece(s, piece, (struct address_range){extent.start, extent.end})
+        << block->shift;
     survivors_count(&s->survivors, piece->area, within(piece, own));
     const struct release_span kept = release_span_of(piece->rule, address, block->size_bytes);
     survivors_pin(&s->survivors, piece->area,
@@ -735,7 +729,7 @@ find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *sur
     }
     each_block(s, note_survivor);
     TRY(s->err);
-    return survivor_list_append_top(&s->survivor_list, index, survivors);
+    return s->is_disturbed ? ERR_OK : survivor_list_append_top(&s->survivor_list, index, survivors);
 }
 
 static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapshot)
@@ -767,6 +761,17 @@ static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapsh
     snapshot->flags |= is_released_known ? REC_SNAPSHOT_RELEASED : 0;
 }
 
+static enum err split_once(struct splitting *s,
+                           uint32_t index,
+                           struct string_table *strings,
+                           struct rec_survivor_vec *survivors)
+{
+    TRY(find_pieces(s));
+    TRY(s->is_disturbed ? ERR_OK : measure(s));
+    TRY(s->is_disturbed ? ERR_OK : make_parts(s, strings));
+    return s->is_disturbed ? ERR_OK : find_survivors(s, index, survivors);
+}
+
 enum err rss_split(const struct rss_process *what,
                    const struct memory_areas *map,
                    uint32_t index,
@@ -774,13 +779,14 @@ enum err rss_split(const struct rss_process *what,
                    struct rec_memory_snapshot *snapshot,
                    struct rss_tables *tables)
 {
-    CLEANUP(splitting_release)
-    struct splitting s = {.what = what, .map = map};
-    TRY(find_pieces(&s));
-    TRY(measure(&s));
-    TRY(make_parts(&s, strings));
-    TRY(find_survivors(&s, index, &tables->survivors));
-    TRY(append_parts(&s, index, tables));
-    add_up(&s, snapshot);
-    return ERR_OK;
+    for (unsigned tries = what->pause != NULL ? PAUSED_TRIES : 0;; tries--) {
+        CLEANUP(splitting_release)
+        struct splitting s = {.what = what, .map = map, .may_pause = tries > 0};
+        TRY(split_once(&s, index, strings, &tables->survivors));
+        if (!s.is_disturbed) {
+            TRY(append_parts(&s, index, tables));
+            add_up(&s, snapshot);
+            return ERR_OK;
+        }
+    }
 }

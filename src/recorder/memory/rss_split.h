@@ -15,6 +15,9 @@
 //
 // Where pages of the heap are almost empty, their survivors are listed (survivors.h).
 //
+// Others are served between the steps of a walk over many blocks. If the blocks have changed then,
+// the walk begins anew, so that it is of one moment; the last of some tries has no pauses.
+//
 // Cost: a read of pagemap for the heap and cut areas, two walks over the live blocks, or three with
 // sparse pages. Memory: of resident_pages.h and survivors.h for these areas. Areas whose pages are
 // unknown are estimated.

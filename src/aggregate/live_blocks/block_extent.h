@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// block_extent: the heap memory that a block of glibc's malloc takes, its header included, as
+// malloc.c rounds it. For other allocators it is an estimate.
+//
+// Context: H; pure.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/minmax.h"
+
+enum {
+    BLOCK_PAGE = 4096,
+    BLOCK_CHUNK_HEAD = 8, // before the block
+    BLOCK_CHUNK_MIN = 32,
+    BLOCK_MAPPED_HEAD = 16,       // of a block that has a mapping of its own
+    BLOCK_MAPPED_MIN = 128 << 10, // its default minimum size
+};
+
+struct block_extent {
+    uint64_t start;
+    uint64_t end;
+};
+
+// Whether a block may have a mapping of its own.
+static inline bool block_is_apart(uint64_t address, uint64_t size_bytes)
+{
+    return address % BLOCK_PAGE == BLOCK_MAPPED_HEAD && size_bytes >= BLOCK_MAPPED_MIN;
+}
+
+static inline struct block_extent block_extent_of(uint64_t address, uint64_t size_bytes)
+{
+    if (block_is_apart(address, size_bytes)) {
+        return (struct block_extent){.start = address - BLOCK_MAPPED_HEAD,
+                                     .end = (address + size_bytes + BLOCK_PAGE - 1) &
+                                            ~(uint64_t)(BLOCK_PAGE - 1)};
+    }
+    const uint64_t chunk = (size_bytes + BLOCK_CHUNK_HEAD + 15) & ~(uint64_t)15;
+    const uint64_t start = address - BLOCK_CHUNK_HEAD;
+    return (struct block_extent){.start = start, .end = start + max_u64(chunk, BLOCK_CHUNK_MIN)};
+}
