@@ -2,8 +2,8 @@
 """Attach to programs that check themselves, and detach, again and again.
 
 Oracles: the programs' own checks (tests/inject/programs), their own counts, the kernel's view of
-their memory and state. CAIRN_INJECT_CYCLES is the number of cycles of each program (10; the long
-form has 1000), CAIRN_INJECT_KILLS the number of killed injectors and recorders (8; 500).
+their memory and state. CAIRN_INJECT_CYCLES is the number of cycles of each program (6; the long
+form has 1000), CAIRN_INJECT_KILLS the number of killed injectors and recorders (5; 500).
 """
 import ctypes
 import json
@@ -20,8 +20,8 @@ import pytest
 from targets import CAIRN, PROGRAMS, PATIENT, Target, command, functions, mappings, text_of
 from waiting import read_until, wait_until
 
-CYCLES = int(os.environ.get("CAIRN_INJECT_CYCLES", "10"))
-KILLS = int(os.environ.get("CAIRN_INJECT_KILLS", "8"))
+CYCLES = int(os.environ.get("CAIRN_INJECT_CYCLES", "6"))
+KILLS = int(os.environ.get("CAIRN_INJECT_KILLS", "5"))
 NOBODY = 65534
 PTRACE_SEIZE, PTRACE_DETACH, PTRACE_INTERRUPT = 0x4206, 17, 0x4207
 
