@@ -49,8 +49,9 @@ def assert_counts(recording):
     return of_pool
 
 
-def test_a_started_program(counts, tmp_path):
-    of_pool = assert_counts(record(tmp_path / "counts.cairn", counts))
+@pytest.mark.parametrize("options", [[], ["--all-allocators"]], ids=["preload", "agent"])
+def test_a_started_program(counts, tmp_path, options):
+    of_pool = assert_counts(record(tmp_path / "counts.cairn", counts, options=options))
     functions = {next(frame["function"] for frame in frames[1:] if not frame["inlined"]) for _, frames in of_pool}
     assert functions == {"counts::take", "counts::grow"}
 
