@@ -76,6 +76,7 @@ const struct store_query query_diff = {
     .name = "diff",
     .words = {"OLD", "NEW"},
     .words_are_versions = true,
+    .compares = true,
     .help = "what changed between two versions over all hosts, per recording",
     .sql = CHANGES("new_mean<>old_mean ORDER BY abs(new_mean-old_mean) DESC,function_id",
                    "abs(change_{COST}) DESC,function"),
@@ -85,6 +86,7 @@ static const struct store_query query_growth = {
     .name = "growth",
     .words = {"OLD", "NEW"},
     .words_are_versions = true,
+    .compares = true,
     .help = "what grew between two versions over all hosts, per recording",
     .sql = CHANGES("new_mean>old_mean ORDER BY new_mean-old_mean DESC,function_id",
                    "change_{COST} DESC,function"),
@@ -92,6 +94,7 @@ static const struct store_query query_growth = {
 
 static const struct store_query query_hosts = {
     .name = "hosts",
+    .compares = true,
     .help = "which functions of which hosts differ most from the other hosts, per recording",
     .sql = "SELECT host,CAST(round(own_mean) AS {INT}) AS host_{COST},"
            "CAST(round(other_mean) AS {INT}) AS others_{COST},"
@@ -142,6 +145,13 @@ static const struct store_query query_oom = {
            NAMES " ORDER BY ooms DESC,mean_percent DESC,function",
 };
 // clang-format on
+
+const struct store_query query_lasted = {
+    .name = "lasted",
+    .words = {"OLD", "NEW"},
+    .sql = "SELECT min(runtime_ms) AS least_ms,max(runtime_ms) AS most_ms FROM recordings WHERE"
+           " (?9='' OR version IN (?9,?10)) AND " SCOPE " LIMIT ?8",
+};
 
 const struct store_query query_ids = {
     .name = "ids",

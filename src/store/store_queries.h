@@ -24,6 +24,7 @@ struct store_query {
     const char *name;
     const char *words[QUERY_WORDS_MAX]; // what it needs, for messages; NULL: nothing
     bool words_are_versions;            // each must be of a recording in the scope
+    bool compares;                      // recordings, which should have lasted equally long
     const char *help;                   // one line
     const char *sql;
 };
@@ -31,6 +32,7 @@ struct store_query {
 extern const struct store_query query_list;
 extern const struct store_query query_top;
 extern const struct store_query query_diff;
+extern const struct store_query query_lasted;   // the shortest and the longest in the scope
 extern const struct store_query query_ids;      // of the recordings in the scope
 extern const struct store_query query_versions; // one row for each version in the scope
 

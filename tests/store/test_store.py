@@ -286,6 +286,24 @@ def test_two_add_at_a_time(fleet, store):
     assert counts(store) == {str(path): 10 for path in paths}
 
 
+def test_recordings_of_different_length_are_not_compared_without_a_word(store, tmp_path, draw):
+    """As two states of one run, of 25 and of 30 minutes, as versions 1 and 2."""
+    line = "process p\nthread t\nmain;f {0} 80 0 0 0 0 1 8 8\n"
+    for version, ms in (("1", 1_500_000), ("2", 1_800_000), ("3", 1_530_000)):
+        path = draw(f"!runtime_ms {ms}\n" + line.format(ms), f"{version}.cairn")
+        store.run("add", path, "--version", version, "--service", "p", "--host", f"h{version}")
+    words = "the compared recordings lasted from {} to {}: figures that grow with the time differ for that alone\n"
+
+    def said(*command):
+        process = store.start(*command, "--cost", "allocations")
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0
+        return errors
+    assert said("query", "growth", "1", "2") == "cairn: " + words.format("25 min 00 s", "30 min 00 s")
+    assert said("diff", "1", "2") == said("query", "hosts") == said("query", "growth", "1", "2")
+    assert said("query", "growth", "1", "3") == said("top") == ""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_addition_leaves_whole_recordings(fleet, store, number):
     paths = [recording["path"] for recording in fleet.recordings]

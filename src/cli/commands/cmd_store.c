@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
 #include "cli/options/filter_options.h"
@@ -26,7 +27,6 @@
 
 enum {
     ROWS_BY_DEFAULT = 20, // in text and JSON
-    MS_PER_S = 1000,
     QUERY_LIMIT_MS = 60000,
 };
 
@@ -227,6 +227,35 @@ static MUST_USE enum err show(const struct call *call, const struct store_table 
     return problem == ERR_IO ? ERR_OK : problem;
 }
 
+// Say so if the compared recordings did not last equally long. Two states of one run (--rotate)
+// differ for the time that passed between them, and so do a young and an old process.
+static MUST_USE enum err compare_times(struct store *store,
+                                       const struct call *call,
+                                       char *const *words,
+                                       struct err_info *info)
+{
+    enum {
+        MOST_PERCENT = 110,
+    };
+    static const char *const all[] = {"", ""};
+    CLEANUP(store_table_release) struct store_table table = {0};
+    const char *const *versions = words != NULL ? (const char *const *)words : all;
+    TRY(store_ask(store, &query_lasted, &call->scope, versions, &table, info));
+    if (store_table_rows(&table) == 0) {
+        return ERR_OK;
+    }
+    const uint64_t least_ms = (uint64_t)store_table_integer(&table, 0, 0);
+    const uint64_t most_ms = (uint64_t)store_table_integer(&table, 0, 1);
+    if (most_ms / MOST_PERCENT > least_ms / 100) {
+        (void)fprintf(stderr,
+                      "cairn: the compared recordings lasted from %s to %s: figures that grow with "
+                      "the time differ for that alone\n",
+                      format_duration(least_ms * NS_PER_MS).text,
+                      format_duration(most_ms * NS_PER_MS).text);
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err ask(struct store *store,
                              const struct store_query *query,
                              const struct call *call,
@@ -234,6 +263,9 @@ static MUST_USE enum err ask(struct store *store,
                              struct err_info *info)
 {
     CLEANUP(store_table_release) struct store_table table = {0};
+    if (query->compares) {
+        TRY(compare_times(store, call, query->words_are_versions ? words : NULL, info));
+    }
     TRY(store_ask(store, query, &call->scope, (const char *const *)words, &table, info));
     return show(call, &table);
 }
