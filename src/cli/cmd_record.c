@@ -65,6 +65,10 @@ static const struct option_spec specs[] = {
     OPTION(0, "strict", FLAG, NULL, FIELD(words.settings.is_strict),
            "exit with status 2 if the recording cannot be written, even if PROGRAM succeeds"),
     OPTION('q', "quiet", FLAG, NULL, FIELD(words.settings.is_quiet), "print nothing except errors"),
+    OPTION('a', "analyze", FLAG, NULL, FIELD(is_analyze),
+           "open a recording: same as 'cairn analyze FILE'"),
+    OPTION(0, "record-only", FLAG, NULL, FIELD(is_ignored),
+           "accepted for compatibility with heaptrack; has no effect"),
     OPTION(0, "checkpoint-interval", DURATION_MS, "TIME",
            FIELD(words.settings.recorder.checkpoint_interval_ms),
            "how often to update the file during the run: 10, 500ms, 1m (default: 10s)"),
@@ -75,7 +79,8 @@ static const struct option_spec specs[] = {
            "near, so that it shows the heap before an OOM kill"),
     OPTION(0, "rotate", TEXT, "TIME|SIZE", FIELD(rotate),
            "also keep the recording so far under a name with the time, each TIME (1h, 1d) or each "
-           "time that the file has grown by SIZE (512M), and at the end"),
+           "time that the file has grown by SIZE (512M), and at the end",
+           .group = "Files that are kept"),
     OPTION(0, "keep", DURATION_MS, "TIME", FIELD(words.settings.recorder.rotation.keep_ms),
            "with --rotate or --follow: remove kept files older than TIME: 7d; needs --output "
            "without %p"),
@@ -84,7 +89,8 @@ static const struct option_spec specs[] = {
            "needs --output without %p"),
     OPTION(0, "listen", TEXT, "ADDR", FIELD(words.settings.listen.address),
            "serve /metrics and /debug/pprof/heap while PROGRAM runs: a path with a slash for a "
-           "Unix socket, or HOST:PORT"),
+           "Unix socket, or HOST:PORT",
+           .group = "Serve"),
     OPTION(0, "token-file", NAME, "FILE", FIELD(words.settings.listen.token_file),
            "with --listen HOST:PORT: read the access token from FILE, or create FILE with a new "
            "one (default: print a new token)"),
@@ -95,7 +101,8 @@ static const struct option_spec specs[] = {
            "beyond the loopback a token needs this"),
     OPTION(0, "push", TEXT, "URL", FIELD(words.settings.push.url),
            "send profiles to the collector at URL, which takes Pyroscope's ingest API, while "
-           "PROGRAM runs and at the end"),
+           "PROGRAM runs and at the end",
+           .group = "Push"),
     OPTION(0, "push-interval", DURATION_MS, "TIME", FIELD(words.settings.push.interval_ms),
            "with --push: how often to send a profile of the changes since the previous one "
            "(default: 15s)"),
@@ -122,10 +129,6 @@ static const struct option_spec specs[] = {
     OPTION(0, "label", EACH, "NAME=VALUE", FIELD(labels),
            "with --push: a label of the profiles; service_name=VALUE names the service (default: "
            "the name of the program); repeatable"),
-    OPTION('a', "analyze", FLAG, NULL, FIELD(is_analyze),
-           "open a recording: same as 'cairn analyze FILE'"),
-    OPTION(0, "record-only", FLAG, NULL, FIELD(is_ignored),
-           "accepted for compatibility with heaptrack; has no effect"),
     OPTION(0, "output-file", NAME, "FILE", FIELD(words.settings.output), NULL, .is_hidden = true),
     OPTION('r', "raw", FLAG, NULL, FIELD(is_ignored), NULL, .is_hidden = true),
     OPTION('v', "version", FLAG, NULL, FIELD(is_version), NULL, .is_hidden = true),

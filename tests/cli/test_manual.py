@@ -103,3 +103,12 @@ def test_each_example_about_files_runs(command, draw, tmp_path):
         run = subprocess.run(line.replace("/srv/debug", str(tmp_path)), shell=True, cwd=tmp_path, env=settings,
                              capture_output=True, text=True, check=False, timeout=60)
         assert run.returncode in (0, 1) and "cairn help" not in run.stderr, (line, run.stdout, run.stderr)
+
+
+def test_the_many_options_of_record_are_in_groups():
+    shown = cairn("help", "record").stdout.decode()
+    titles = re.findall(r"^([A-Z].*):$", shown, re.M)
+    assert titles == ["Options", "Files that are kept", "Serve", "Push", "What is recorded", "Limits", "All commands", "Examples"]
+    push = shown.partition("\nPush:\n")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^ {6}--([a-z-]+)", push, re.M)) == {name for name in re.findall(r"--(push[a-z-]*|label)", push)}
+    assert re.findall(r"^([A-Z].*):$", cairn("help", "verify").stdout.decode(), re.M)[:1] == ["Options"]

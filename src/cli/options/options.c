@@ -477,12 +477,18 @@ static void print_option(FILE *out, const struct option_spec *spec)
 
 void options_print(struct option_table table, FILE *out)
 {
+    bool has_groups = false;
     for (size_t i = 0; i < options_count(table); i++) {
         const struct option_spec *spec = options_at(table, i);
+        if (spec->group != NULL) {
+            (void)fprintf(out, "\n%s:\n", spec->group);
+            has_groups = true;
+        }
         if (!spec->is_hidden && spec->kind != OPTION_REFUSED) {
             print_option(out, spec);
         }
     }
+    (void)fputs(has_groups ? "\nAll commands:\n" : "", out);
     for (size_t i = 0; options_of_all[i] != NULL; i++) {
         print_option(out, options_of_all[i]);
     }

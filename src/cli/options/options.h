@@ -46,6 +46,7 @@ struct option_spec {
     uint32_t minimum;           // for OPTION_COUNT
     const char *const *choices; // for OPTION_CHOICE, ended by NULL
     bool is_hidden;             // accepted, but not listed in the help
+    const char *group;          // title in the help, of this option and those behind it; NULL: none
 };
 
 // An entry of a table: letter (0: none), name, the kind without OPTION_, name of the value (NULL

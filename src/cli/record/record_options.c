@@ -17,7 +17,8 @@ static const char *const overflow_choices[] = {"wait", "sample", NULL};
 // clang-format off
 const struct option_spec record_option_specs[RECORD_OPTION_COUNT] = {
     OPTION(0, "no-children", FLAG, NULL, FIELD(settings.no_children),
-           "record only PROGRAM, not its child processes"),
+           "record only PROGRAM, not its child processes",
+           .group = "What is recorded"),
     OPTION(0, "allocator", TEXT, "FUNCTION=NAME,...", FIELD(allocator),
            "also record calls of NAME, which has the arguments of FUNCTION: "
            "malloc=my_alloc,free=my_free; C++ names are mangled"),
@@ -36,14 +37,6 @@ const struct option_spec record_option_specs[RECORD_OPTION_COUNT] = {
            .when_alone = "512KiB"),
     OPTION(0, "python", FLAG, NULL, FIELD(settings.recorder.reads_python),
            "show Python functions (CPython 3.11) in call stacks, in place of the interpreter's"),
-    OPTION(0, "max-frames", COUNT, "N", FIELD(settings.recorder.max_frames),
-           "maximum frames per stack; the middle of deeper stacks is omitted (default: 512, "
-           "maximum: 1536)", .minimum = 8),
-    OPTION(0, "max-memory", SIZE, "SIZE", FIELD(settings.recorder.max_memory_bytes),
-           "memory limit of the recorder, at least 64MiB, and with --listen or --push of all "
-           "processes of cairn together; beyond it the rarest call stacks are "
-           "merged and new blocks are sampled, which the report states (default: a quarter of the "
-           "RAM or of the cgroup limit)"),
     OPTION(0, "blocks", FLAG, NULL, FIELD(settings.recorder.lists_blocks),
            "store each block that is live at the end or at the peak, for 'cairn report --blocks'"),
     OPTION(0, "events", FLAG, NULL, FIELD(settings.recorder.logs_events),
@@ -51,13 +44,22 @@ const struct option_spec record_option_specs[RECORD_OPTION_COUNT] = {
            "time"),
     OPTION(0, "no-symbols", FLAG, NULL, FIELD(settings.without_symbols),
            "do not resolve symbols; 'cairn report' or 'cairn symbolize' can do it later"),
+    OPTION(0, "force", FLAG, NULL, FIELD(settings.recorder.allow_own_malloc),
+           "record PROGRAM by the preload library, which does not see an allocator inside PROGRAM: "
+           "for systems where cairn may not trace PROGRAM"),
+    OPTION(0, "max-frames", COUNT, "N", FIELD(settings.recorder.max_frames),
+           "maximum frames per stack; the middle of deeper stacks is omitted (default: 512, "
+           "maximum: 1536)", .minimum = 8,
+           .group = "Limits"),
+    OPTION(0, "max-memory", SIZE, "SIZE", FIELD(settings.recorder.max_memory_bytes),
+           "memory limit of the recorder, at least 64MiB, and with --listen or --push of all "
+           "processes of cairn together; beyond it the rarest call stacks are "
+           "merged and new blocks are sampled, which the report states (default: a quarter of the "
+           "RAM or of the cgroup limit)"),
     OPTION(0, "duration", DURATION_MS, "TIME", FIELD(settings.recorder.run.duration_ms),
            "stop recording after this time; PROGRAM continues"),
     OPTION(0, "delay", DURATION_MS, "TIME", FIELD(settings.recorder.run.delay_ms),
            "start recording after this time"),
-    OPTION(0, "force", FLAG, NULL, FIELD(settings.recorder.allow_own_malloc),
-           "record PROGRAM by the preload library, which does not see an allocator inside PROGRAM: "
-           "for systems where cairn may not trace PROGRAM"),
 };
 // clang-format on
 
