@@ -182,8 +182,8 @@ struct adder {
 static void *add_events(void *context)
 {
     struct adder *adder = context;
-    struct sum_part part = {0};
-    shared_sum_join(&g_sum);
+    struct sum_part part;
+    shared_sum_join(&g_sum, &part);
     const double before = seconds();
     for (uint32_t i = 0; i < SUM_EVENTS; i++) {
         const int64_t delta = i % 2 == 0 ? adder->step : -adder->step;
@@ -191,7 +191,8 @@ static void *add_events(void *context)
         shared_sum_add(&g_sum, &part, delta);
     }
     adder->ns = (seconds() - before) / SUM_EVENTS * 1e9;
-    shared_sum_leave(&g_sum, &part);
+    (void)shared_sum_send(&g_sum, &part);
+    shared_sum_leave(&g_sum, 1);
     return NULL;
 }
 

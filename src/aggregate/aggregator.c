@@ -38,7 +38,7 @@ enum err aggregator_complete_rows(struct aggregator *aggregator)
         const struct aggregator_process *process = aggregator->processes.items[thread->process];
         row_table_commit_peak(table, i, !process->is_ended, process->end_peak_number);
     }
-    if (aggregator->book_error_bytes != 0) {
+    if (aggregator->has_book_peak) {
         heap_totals_sum_peaks(&aggregator->totals);
     }
     return ERR_OK;
@@ -102,7 +102,10 @@ static inline bool note_height(struct aggregator *aggregator,
     if (UNLIKELY(aggregator->estimate.is_there)) {
         all_bytes = aggregator_estimate_height(aggregator, process, all_bytes, &own_bytes);
     }
-    if (own_bytes > process->record.peak_bytes) {
+    if (UNLIKELY(process->book_nodes.len > 0)) {
+        process->other_peak_bytes =
+            max_u64(process->other_peak_bytes, own_bytes - process->book_bytes);
+    } else if (own_bytes > process->record.peak_bytes) {
         process->record.peak_bytes = own_bytes;
     }
     if (!heap_totals_note_height(&aggregator->totals, count, all_bytes)) {

@@ -99,15 +99,15 @@ struct aggregator {
     struct memory_budget budget;
     // live blocks that are in no live map because a sampled block stands for them
     uint64_t represented_blocks;
-    uint64_t waiting_count; // pending frees of all processes
-    uint64_t seed;          // of the live maps
-    uint64_t held_since_ms; // allocations since this tick may be missing
-    uint64_t held_bytes;    // bytes of the missing allocations
-    uint64_t stamped_count; // events with stamps
-    // How far the peak of a shared sum may be off, and besides, because threads may have been in
-    // the middle of an event.
-    uint64_t book_error_bytes;
-    uint64_t book_flight_bytes;
+    uint64_t waiting_count;    // pending frees of all processes
+    uint64_t seed;             // of the live maps
+    uint64_t held_since_ms;    // allocations since this tick may be missing
+    uint64_t held_bytes;       // bytes of the missing allocations
+    uint64_t stamped_count;    // events with stamps
+    bool has_book_peak;        // the peak is that of a shared sum
+    uint64_t book_error_bytes; // how far it may be off,
+    uint64_t book_other_bytes; // and by these blocks, which are in no book,
+    uint64_t book_ghost_bytes; // and, besides, too high: of processes that may have been dead
     rec_string libc;
     uint64_t sample_bytes;  // --sample: the interval; 0: none
     uint64_t weight_random; // of byte_weight.h
@@ -127,8 +127,7 @@ struct aggregator_thread {
     uint64_t freed_bytes;    // size of the block that it freed latest; 0: unknown
     uint64_t stamped_before; // aggregator.stamped_count at the start of its present tick
     struct peak_flight flight;
-    uint64_t book_largest[2]; // block that it allocated or freed lately, and before (drain_books.h)
-    int64_t unsampled_bytes;  // its balance of unsampled bytes (target/producer/sampler.h)
+    int64_t unsampled_bytes; // its balance of unsampled bytes (target/producer/sampler.h)
     uint64_t grain_bytes;
 };
 

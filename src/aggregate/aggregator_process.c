@@ -54,11 +54,20 @@ static uint64_t leaving_ms(const struct aggregator *aggregator)
     return aggregator->totals.now_ms + 1;
 }
 
+// Return it for a process that has ended. Its end was found late, but only events that have an
+// order were counted meanwhile as if its blocks were there.
+static uint64_t left_ms_of(const struct aggregator *aggregator,
+                           const struct aggregator_process *process)
+{
+    return process->book_nodes.len > 0 ? max_u64(process->record.end_ms, process->book_ms) + 1
+                                       : leaving_ms(aggregator);
+}
+
 // Begin another process: the blocks of the last one no longer end the recording.
 static void end_lingering(struct aggregator *aggregator)
 {
     if (aggregator->lingering != NULL) {
-        aggregator->lingering->record.left_ms = leaving_ms(aggregator);
+        aggregator->lingering->record.left_ms = left_ms_of(aggregator, aggregator->lingering);
         aggregator->lingering = NULL;
         aggregator->totals.sums.lingering_bytes = 0;
     }
@@ -70,7 +79,7 @@ static void leave(struct aggregator *aggregator, struct aggregator_process *proc
     aggregator->totals.sums.live_bytes -= process->live_bytes;
     aggregator->running_count--;
     if (aggregator->running_count > 0) {
-        process->record.left_ms = leaving_ms(aggregator);
+        process->record.left_ms = left_ms_of(aggregator, process);
     } else {
         aggregator->lingering = process;
         aggregator->totals.sums.lingering_bytes = process->live_bytes;
@@ -214,7 +223,8 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     process->end_peak_number = aggregator->totals.rows.peak_number;
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
     process->record.end_error_ms = ending->error_ms + 1;
-    const uint64_t before_bytes = aggregator_live_bytes(aggregator);
+    // The blocks in books leave the shared sum, and their bound is that sum's.
+    const uint64_t before_bytes = aggregator_live_bytes(aggregator) - process->book_bytes;
     leave(aggregator, process);
     remove_unsampled(aggregator, process);
     aggregator->totals.live_blocks -=

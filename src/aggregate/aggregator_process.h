@@ -46,8 +46,10 @@ struct aggregator_process {
     struct u32_vec book_nodes;   // by number of the row; REC_NONE: not defined
     struct u32_vec book_rows;    // likewise; REC_NONE: no allocation yet
     struct book_entry_vec debts; // entries that wait
+    uint64_t book_ms;            // when an entry was counted last
     uint64_t book_blocks;        // live
     uint64_t book_bytes;
+    uint64_t other_peak_bytes;   // the most of its blocks that are in no book
     uint32_t thread_count;       // all threads so far
     struct live_map live;        // live blocks
     uint64_t represented_blocks; // blocks that sampled ones stand for, themselves excluded

@@ -16,6 +16,11 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static inline uint32_t max_u32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
 // Return `count`, but at most `limit`. A limit of 0 means none.
 static inline uint64_t limited_u64(uint64_t count, uint64_t limit)
 {

@@ -358,8 +358,6 @@ struct lane_header {
     // T: stamps of events whose effect other threads may have seen and that are not sent yet; 0:
     // none. One entry is for a realloc under way, one for events that signal handlers left behind.
     _Atomic uint64_t pending_stamps[LANE_PENDING_STAMPS];
-    // T: what it has not added to the session's sum, if it keeps a book (book.h).
-    struct sum_part sum_part;
     uint32_t keeps_book; // T, before its first event
 
     // Positions count bytes since the lane was opened, are multiples of 8 and never wrap. read_pos
@@ -392,6 +390,9 @@ struct lane_header {
     _Atomic uint64_t book_since_ms;
     _Atomic uint64_t unknown_frees; // T: of blocks without a word
 
+    // T: what it has not added to the session's sum, if it keeps a book (book.h). R under the lock
+    // of the nursery.
+    _Alignas(64) struct sum_part sum_part;
     _Alignas(64) struct nursery nursery; // see nursery_layout.h for the writers
     _Alignas(64) struct lane_answer answer;
 };

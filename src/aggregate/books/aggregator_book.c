@@ -87,9 +87,9 @@ static void count_totals(struct aggregator *aggregator,
     heap_totals_raise(totals, sums->allocations, sums->allocated_bytes);
     heap_totals_lower(totals, sums->frees, sums->freed_bytes);
     process->live_bytes += sums->allocated_bytes - sums->freed_bytes;
+    process->book_ms = totals->now_ms;
     process->book_blocks += sums->allocations - sums->frees;
     process->book_bytes += sums->allocated_bytes - sums->freed_bytes;
-    process->record.peak_bytes = max_u64(process->record.peak_bytes, process->live_bytes);
 }
 
 // Tell the scopes in which the row's thread follows its peak. While it has one, its entries have
@@ -153,30 +153,11 @@ static enum err begin_row(struct aggregator *aggregator,
                           process->book_rows.items + number);
 }
 
-// Return the limit of the largest block of a cell: its mean, and a quarter for those above it.
-static uint64_t largest_of(uint64_t cell)
-{
-    const uint64_t mean = book_cell_bytes(cell) / book_cell_count(cell);
-    return book_cell_count(cell) == 1 ? mean : mean + mean / 4;
-}
-
-static void note_largest(struct aggregator_thread *thread, const struct book_entry *entry)
-{
-    uint64_t *largest = &thread->book_largest[0];
-    for (uint32_t i = 0; i < entry->size_count; i++) {
-        *largest = max_u64(*largest, largest_of(entry->sizes[i]));
-    }
-    for (uint32_t i = 0; i < entry->life_count; i++) {
-        *largest = max_u64(*largest, largest_of(entry->lives[i]));
-    }
-}
-
 enum err aggregator_book_add(struct aggregator *aggregator,
                              struct aggregator_thread *thread,
                              const struct book_entry *entry)
 {
     bool is_counted;
-    note_largest(thread, entry);
     TRY(begin_row(aggregator, thread, entry));
     TRY(count_entry(aggregator, thread->process, thread->entry, entry, &is_counted));
     if (is_counted) {
@@ -202,20 +183,20 @@ enum err aggregator_book_settle(struct aggregator *aggregator, struct aggregator
     return ERR_OK;
 }
 
-bool aggregator_book_peak(struct aggregator *aggregator,
+void aggregator_book_peak(struct aggregator *aggregator,
                           const struct sum_value *value,
-                          uint64_t batch_bytes,
-                          uint32_t threads)
+                          uint64_t error_bytes)
 {
     struct heap_totals *totals = &aggregator->totals;
     totals->sums.slice_max_bytes = max_u64(totals->sums.slice_max_bytes, totals->sums.live_bytes);
     if (value->number <= totals->rows.peak_number) {
-        return false;
+        return;
     }
     totals->rows.peak_number = value->number;
     totals->peak_bytes = value->peak_bytes;
     totals->peak_time_ms = totals->now_ms;
     totals->sums.slice_max_bytes = max_u64(totals->sums.slice_max_bytes, value->peak_bytes);
-    aggregator->book_error_bytes = batch_bytes * max_u64(threads, 1);
-    return true;
+    aggregator->has_book_peak = true;
+    aggregator->book_error_bytes = error_bytes;
+    aggregator->book_ghost_bytes = 0;
 }

@@ -42,12 +42,10 @@ enum err aggregator_book_add(struct aggregator *aggregator,
 enum err aggregator_book_settle(struct aggregator *aggregator, struct aggregator_process *process)
     MUST_USE;
 
-// Take over the peak of the shared sum, which up to `threads` threads change. Return whether there
-// is a new one.
-bool aggregator_book_peak(struct aggregator *aggregator,
+// Take over the peak of the shared sum, if it is a new one. It may be off by `error_bytes`.
+void aggregator_book_peak(struct aggregator *aggregator,
                           const struct sum_value *value,
-                          uint64_t batch_bytes,
-                          uint32_t threads);
+                          uint64_t error_bytes);
 
 // Return the row of that number; REC_NONE: it has had no allocation.
 uint32_t aggregator_book_row_of(const struct aggregator_process *process, uint32_t number);

@@ -436,7 +436,8 @@ void row_table_commit_peak(struct row_table *table,
 {
     struct rec_row *r = table->rows.items + row;
     struct row_extra *extra = table->extras.items + row;
-    if (extra->peak_number == table->peak_number) {
+    // The books of a thread alone may have a later peak than the sum.
+    if (extra->peak_number >= table->peak_number) {
         return;
     }
     if (is_alive || end_number == table->peak_number) {

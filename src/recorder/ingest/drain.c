@@ -297,7 +297,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     process->killed_threads +=
         process->is_dead && atomic_load_explicit(&lane->reader.consumer.lane->state,
                                                  memory_order_relaxed) != LANE_CLOSED;
-    drain_books_end_lane(drain, lane->reader.consumer.lane, &lane->reader.thread);
+    drain_books_end_lane(drain, lane->reader.consumer.lane);
     lane_free(drain, index);
     drain->active[i] = drain->active[--drain->active_count];
     session_recycle_lane(drain->session, index);

@@ -78,6 +78,7 @@ struct drain_process {
     bool is_found_dead;     // but its end has no time yet
     bool is_dead;
     bool is_replaced;      // dead: its process continues as another image
+    bool has_next_image;   // which is recorded
     bool is_lingering;     // alive long after it noted its exit
     bool is_our_namespace; // its thread ids are valid for us
     uint32_t lane_count;
@@ -91,13 +92,6 @@ struct drain_process {
     uint64_t death_stamp;    // a moment after it was found dead; 0: it noted its exit
 };
 
-// What threads that keep books may have had in hand at the peak (drain_books.c).
-struct book_flights {
-    uint64_t since_ms;       // of the present time
-    uint64_t peak_ms;        // when the latest peak was seen
-    uint64_t ended_bytes[2]; // of threads that have ended, in the present time and before
-};
-
 struct drain {
     const struct session *session; // borrowed
     struct aggregator *aggregator; // borrowed
@@ -105,7 +99,6 @@ struct drain {
     pid_t own_pid;                 // no recorded process has it; 0: any may
     pid_t main_pid;                // of the program that was started, 0 if none
     struct awaited_process_vec awaited;
-    struct book_flights flights;
     uint32_t left_number;  // of the peak when the process that is ending left the sum; or 0
     uint64_t others_bytes; // of processes without books, in the shared sum
     struct nursery_tables *scratch;              // owned: a copy of one nursery

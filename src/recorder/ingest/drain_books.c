@@ -12,39 +12,75 @@ bool drain_books_are_kept(const struct drain *drain)
 
 static void add_to_sum(struct drain *drain, int64_t bytes)
 {
-    struct sum_part part = {.unsent_bytes = bytes};
+    struct sum_part part = {.unsent_bytes = bytes, .room_bytes = SUM_NOT_ALONE};
     if (bytes != 0) {
         (void)shared_sum_send(&drain->session->header->sum, &part);
     }
 }
 
-void drain_books_end_lane(struct drain *drain,
-                          struct lane_header *lane,
-                          const struct aggregator_thread *thread)
+static struct words_share *share_of(const struct drain *drain, const struct lane_header *lane)
 {
-    drain->flights.ended_bytes[0] += max_u64(thread->book_largest[0], thread->book_largest[1]);
-    // Acquire: pairs with the release in lane_producer_close, after book_end.
-    const bool is_closed = atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_CLOSED;
-    if (drain->session->words != NULL && *(const volatile uint32_t *)&lane->keeps_book != 0 &&
-        !is_closed) {
+    const uint32_t slot = *(const volatile uint32_t *)&lane->process_index;
+    return drain->session->words->shares + slot % SESSION_MAX_PROCESSES;
+}
+
+// Add a part, which is a private copy.
+static void send_part(const struct drain *drain, struct words_share *share, struct sum_part *part)
+{
+    words_share_add(share, part->unsent_bytes);
+    (void)shared_sum_send(&drain->session->header->sum, part); // its value is in the sum
+}
+
+static bool keeps_book(const struct drain *drain, const struct lane_header *lane)
+{
+    return drain->session->words != NULL && *(const volatile uint32_t *)&lane->keeps_book != 0;
+}
+
+void drain_books_send_part(struct drain *drain, struct lane_header *lane)
+{
+    if (keeps_book(drain, lane)) {
         struct sum_part part = lane->sum_part;
-        const uint32_t slot = lane->process_index % SESSION_MAX_PROCESSES;
-        atomic_fetch_add_explicit(&drain->session->words->shares[slot].added_bytes,
-                                  part.unsent_bytes, memory_order_relaxed);
-        shared_sum_leave(&drain->session->header->sum, &part);
+        send_part(drain, share_of(drain, lane), &part);
+        lane->sum_part = part;
     }
 }
 
-// Take over the peak of the shared sum. Return whether there is a new one.
-static bool note_peak(struct drain *drain)
+void drain_books_end_lane(struct drain *drain, const struct lane_header *lane)
+{
+    // Acquire: pairs with the release in lane_producer_close, after book_end.
+    const bool is_closed = atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_CLOSED;
+    if (keeps_book(drain, lane) && !is_closed) {
+        struct sum_part part = lane->sum_part;
+        send_part(drain, share_of(drain, lane), &part);
+        shared_sum_leave(&drain->session->header->sum,
+                         words_share_take_thread(share_of(drain, lane)));
+    }
+}
+
+// Take over the peak of the shared sum.
+static void note_peak(struct drain *drain)
 {
     struct shared_sum *sum = &drain->session->header->sum;
     const struct sum_value value = shared_sum_read(sum);
-    // Relaxed: bounds.
-    const uint64_t batch_bytes = atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
-    const uint32_t threads = atomic_load_explicit(&sum->most_threads, memory_order_relaxed);
-    return aggregator_book_peak(drain->aggregator, &value, batch_bytes,
-                                (uint32_t)min_u64(threads, SESSION_MAX_LANES));
+    // Relaxed: a bound. At most what there is, whatever the processes say.
+    const uint64_t error_bytes = min_u64(
+        atomic_load_explicit(&sum->peak_error_bytes, memory_order_relaxed), value.peak_bytes);
+    aggregator_book_peak(drain->aggregator, &value, error_bytes);
+}
+
+// Take over the peak of a process. A session of one process has the same, but exactly.
+static void note_process_peak(const struct drain *drain, uint32_t slot)
+{
+    struct aggregator_process *process = drain->processes[slot].aggregator;
+    const int64_t most =
+        atomic_load_explicit(&drain->session->words->shares[slot].most_bytes, memory_order_relaxed);
+    if (process != NULL && process->book_nodes.len > 0) {
+        const uint64_t peak =
+            min_u64(most > 0 ? (uint64_t)most : 0, drain->aggregator->totals.peak_bytes);
+        process->record.peak_bytes = drain->aggregator->processes.len == 1
+                                         ? drain->aggregator->totals.peak_bytes
+                                         : max_u64(process->record.peak_bytes, peak);
+    }
 }
 
 void drain_books_end_process(struct drain *drain, uint32_t slot)
@@ -53,13 +89,21 @@ void drain_books_end_process(struct drain *drain, uint32_t slot)
     if (words == NULL) {
         return;
     }
-    // Before the rest leaves the sum: what the process held counts at the peaks until then.
-    if (note_peak(drain)) {
-        drain->flights.peak_ms = drain->clock_ms;
-    }
+    note_peak(drain); // before the rest leaves the sum: until then what the process held counts
     // Relaxed: its threads have ended.
     struct words_share *share = words->shares + slot;
-    const int64_t left = atomic_exchange_explicit(&share->added_bytes, 0, memory_order_relaxed);
+    note_process_peak(drain, slot);
+    atomic_store_explicit(&share->most_bytes, 0, memory_order_relaxed); // the slot's next process
+    const int64_t left = words_share_take_bytes(share);
+    // A process that exits takes its blocks out itself, and so does the image after it. These were
+    // there until now, so others may have set a peak above them.
+    const struct drain_process *process = drain->processes + slot;
+    struct aggregator *aggregator = drain->aggregator;
+    if (left > 0 && drain->process_count > 1 && !process->has_next_image &&
+        aggregator->totals.peak_time_ms >= process->alive_ms) {
+        aggregator->book_ghost_bytes =
+            min_u64(aggregator->book_ghost_bytes + (uint64_t)left, aggregator->totals.peak_bytes);
+    }
     drain->left_number = atomic_exchange_explicit(&share->peak_number, 0, memory_order_relaxed);
     add_to_sum(drain, -left);
 }
@@ -75,50 +119,20 @@ void drain_books_ended_process(const struct drain *drain, struct aggregator_proc
 static void add_others(struct drain *drain)
 {
     uint64_t live_bytes = 0;
+    uint64_t most_bytes = 0;
     for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         const struct aggregator_process *process = drain->processes[slot].aggregator;
         if (process != NULL && !process->is_ended) {
             live_bytes += process->live_bytes - process->book_bytes;
+            most_bytes += process->book_nodes.len > 0 ? process->other_peak_bytes
+                                                      : process->record.peak_bytes;
         }
     }
+    // Threads do not wait for these to be added: at any moment the sum may lack them, or have them
+    // still.
+    drain->aggregator->book_other_bytes = max_u64(drain->aggregator->book_other_bytes, most_bytes);
     add_to_sum(drain, (int64_t)(live_bytes - drain->others_bytes));
     drain->others_bytes = live_bytes;
-}
-
-// A window of the largest blocks. At a peak that is seen now, a thread may have had in hand a block
-// of this window or the one before: it holds events for BOOK_HOLD_MS, and a pass may be late.
-#define FLIGHT_MS ((uint64_t)32)
-
-static void turn_window(struct drain *drain)
-{
-    if (drain->clock_ms - drain->flights.since_ms < FLIGHT_MS) {
-        return;
-    }
-    drain->flights.since_ms = drain->clock_ms;
-    drain->flights.ended_bytes[1] = drain->flights.ended_bytes[0];
-    drain->flights.ended_bytes[0] = 0;
-    for (uint32_t i = 0; i < drain->active_count; i++) {
-        struct aggregator_thread *thread = &drain->lanes[drain->active[i]]->reader.thread;
-        thread->book_largest[1] = thread->book_largest[0];
-        thread->book_largest[0] = 0;
-    }
-}
-
-// Bound what threads had in hand at the peak: one block each.
-static void note_flights(struct drain *drain, bool is_new_peak)
-{
-    uint64_t bytes = drain->flights.ended_bytes[0] + drain->flights.ended_bytes[1];
-    for (uint32_t i = 0; i < drain->active_count; i++) {
-        const struct aggregator_thread *thread = &drain->lanes[drain->active[i]]->reader.thread;
-        bytes += max_u64(thread->book_largest[0], thread->book_largest[1]);
-    }
-    if (is_new_peak) {
-        drain->flights.peak_ms = drain->clock_ms;
-        drain->aggregator->book_flight_bytes = bytes;
-    } else if (drain->clock_ms - drain->flights.peak_ms <= 2 * FLIGHT_MS) {
-        drain->aggregator->book_flight_bytes = max_u64(drain->aggregator->book_flight_bytes, bytes);
-    }
-    turn_window(drain);
 }
 
 enum err drain_books_end_pass(struct drain *drain)
@@ -133,10 +147,9 @@ enum err drain_books_end_pass(struct drain *drain)
         }
     }
     add_others(drain);
-    const bool is_new = note_peak(drain);
-    // Relaxed: it orders nothing.
-    if (atomic_load_explicit(&drain->session->header->sum.most_threads, memory_order_relaxed) > 1) {
-        note_flights(drain, is_new);
+    note_peak(drain);
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
+        note_process_peak(drain, slot);
     }
     return ERR_OK;
 }

@@ -16,10 +16,11 @@
 // Whether threads of this session keep books.
 bool drain_books_are_kept(const struct drain *drain);
 
+// Add the part of a thread whose book is being taken under the lock of its lane.
+void drain_books_send_part(struct drain *drain, struct lane_header *lane);
+
 // The thread of a lane has ended: add what it has not added, unless it did so itself.
-void drain_books_end_lane(struct drain *drain,
-                          struct lane_header *lane,
-                          const struct aggregator_thread *thread);
+void drain_books_end_lane(struct drain *drain, const struct lane_header *lane);
 
 // A process is about to end: its blocks leave the sum.
 void drain_books_end_process(struct drain *drain, uint32_t slot);

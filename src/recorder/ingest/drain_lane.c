@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/minmax.h"
+#include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_process.h"
 #include "recorder/lanes/lane_counters.h"
 
@@ -112,6 +113,9 @@ enum err drain_lane_take(struct drain *drain, struct drain_lane *lane, bool is_a
         reader->late_pos = reader->consumer.write_pos;
         reader->late_stamp =
             is_alive ? late_stamp_of(drain, lane) : drain->processes[lane->process].end_stamp;
+        if (is_alive) {
+            drain_books_send_part(drain, reader->consumer.lane);
+        }
         err = nursery_reader_take(reader->consumer.lane, is_alive, drain->scratch, &reader->late);
     }
     if (err != ERR_CORRUPT) {

@@ -219,6 +219,7 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
         process->death_stamp = next->start_stamp;
     }
     process->is_replaced = true;
+    process->has_next_image = next->start_stamp != UINT64_MAX;
     return ERR_OK;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/lanes/lane_counters.h"
 
+#include "aggregate/aggregator_sampling.h"
 #include "base/minmax.h"
 #include "recorder/session/claimed_counter.h"
 #include "session/sampling_level.h"
@@ -14,6 +15,7 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
     struct lane_header *lane = reader->consumer.lane;
     struct aggregator_sampling *sampling = &aggregator->sampling;
     const uint64_t most = claimed_counter_most(clock_ms);
+    uint64_t unknown_frees = 0;
     const struct {
         const _Atomic uint64_t *now;
         uint64_t most;
@@ -28,7 +30,7 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
         {&lane->unsampled_forgotten, most, &reader->unsampled_forgotten, &sampling->forgotten},
         {&lane->missed_allocations, most, &reader->missed_allocations,
          &aggregator->missed_allocations},
-        {&lane->unknown_frees, most, &reader->unknown_frees, &aggregator->unknown_frees},
+        {&lane->unknown_frees, most, &reader->unknown_frees, &unknown_frees},
         {&lane->missed_frees, most, &reader->missed_frees, &aggregator->missed_frees},
     };
     // Relaxed: as below.
@@ -46,5 +48,6 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
             err = ERR_CORRUPT;
         }
     }
+    aggregator_count_unknown(aggregator, reader->thread.process, unknown_frees);
     return err;
 }

@@ -93,11 +93,17 @@ static enum err fill_meta(struct aggregator *aggregator,
     return intern_command_line(aggregator, facts->argv, &out->command_line);
 }
 
+// How far the peak of a shared sum may be off, either way.
+static uint64_t book_error_of(const struct aggregator *aggregator)
+{
+    return aggregator->book_error_bytes + aggregator->book_other_bytes;
+}
+
 static uint64_t peak_at_least_of(const struct aggregator *aggregator)
 {
     const uint64_t below = peak_bound_below(&aggregator->bound, aggregator->totals.peak_bytes) +
-                           peak_estimate_below(&aggregator->estimate) +
-                           aggregator->book_error_bytes + aggregator->book_flight_bytes;
+                           peak_estimate_below(&aggregator->estimate) + book_error_of(aggregator) +
+                           aggregator->book_ghost_bytes;
     return below < aggregator->totals.peak_bytes ? aggregator->totals.peak_bytes - below : 0;
 }
 
@@ -106,7 +112,7 @@ static uint64_t peak_at_least_of(const struct aggregator *aggregator)
 static uint64_t peak_error_of(const struct aggregator *aggregator, uint64_t order_above)
 {
     const uint64_t above =
-        order_above + aggregator->book_error_bytes +
+        order_above + book_error_of(aggregator) +
         peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes);
     const uint64_t below = aggregator->totals.peak_bytes - peak_at_least_of(aggregator);
     return above > below ? above : below;
@@ -121,8 +127,7 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         is_estimate ? max_u64(sampling->interval_bytes, sampling->lane_interval_bytes) : 0;
     const uint64_t peak_bytes = aggregator->totals.peak_bytes;
     const uint64_t error_bytes =
-        peak_error_of(aggregator, peak_bound_above(&aggregator->bound, peak_bytes) +
-                                      aggregator->book_flight_bytes);
+        peak_error_of(aggregator, peak_bound_above(&aggregator->bound, peak_bytes));
     const uint64_t order_error_bytes =
         peak_error_of(aggregator, peak_bound_order_above(&aggregator->bound, peak_bytes));
     *out = (struct rec_totals){
@@ -369,8 +374,9 @@ static enum err fill_blocks(struct aggregator_snapshot *s,
                         block_list_omitted(facts->blocks));
 }
 
-// Limit the slices to the peak if blocks are unsampled: slices are sums of estimates, and the peak
-// has a better estimate; no part of the run exceeds it.
+// Limit the slices to the peak: they are sums of estimates if blocks are unsampled, and of books
+// that threads send at different moments, and the peak is known better. No part of the run
+// exceeds it.
 static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_bytes)
 {
     for (size_t i = 0; i < count; i++) {
@@ -385,7 +391,7 @@ static enum err fill_slices(struct aggregator_snapshot *s, const struct aggregat
     const struct series *series = &aggregator->totals.series;
     TRY(rec_slice_vec_resize(&s->slices, series->current + 1));
     s->slices.len = series_collect(series, &aggregator->totals.sums, s->slices.items);
-    if (aggregator->estimate.is_there) {
+    if (aggregator->estimate.is_there || aggregator->has_book_peak) {
         clip_slices(s->slices.items, s->slices.len, s->recording.totals.peak_bytes);
     }
     return ERR_OK;

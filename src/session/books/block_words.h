@@ -36,6 +36,7 @@
 #include <stdint.h>
 
 #include "session/books/custom_block.h"
+#include "session/books/words_share.h"
 
 // A birth is the time of the block's allocation in ms, as a number of `bits` bits that never wraps:
 //
@@ -116,14 +117,6 @@ struct words_region {
     _Atomic uint64_t middle[WORDS_REGION_BYTES >> WORDS_MIDDLE_BITS];
     _Atomic uint64_t fine[WORDS_REGION_BYTES >> WORDS_FINE_BITS];
     _Atomic uint64_t tiny[WORDS_REGION_BYTES >> WORDS_TINY_BITS];
-};
-
-// What a process has in the shared sum. Who takes it out exchanges it for 0: P when it exits, its
-// next image, or R when it has ended.
-struct words_share {
-    _Atomic int64_t added_bytes;  // P adds
-    _Atomic uint32_t peak_number; // of the sum when it was taken out, and before that
-    uint32_t reserved;
 };
 
 struct words_file {

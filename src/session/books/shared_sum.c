@@ -35,8 +35,8 @@ static void choose_batch(struct shared_sum *sum, uint64_t peak_bytes)
     // Relaxed: a bound. Of two threads that choose at once, the later one is right enough: the
     // next peak or thread chooses again.
     const uint32_t threads = atomic_load_explicit(&sum->thread_count, memory_order_relaxed);
-    const uint64_t batch =
-        max_u64(peak_bytes / SUM_PEAK_SHARES / max_u64(threads, 1), SUM_BATCH_MIN);
+    const uint64_t batch = max_u64(peak_bytes / SUM_PEAK_SHARES / max_u64(threads, 1),
+                                   threads <= 1 ? SUM_ALONE_MIN : SUM_BATCH_MIN);
     if (batch != atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed)) {
         atomic_store_explicit(&sum->batch_bytes, batch, memory_order_relaxed);
     }
@@ -52,49 +52,114 @@ static void repair_number(struct shared_sum *sum, uint32_t number)
     }
 }
 
+// Acquire: pairs with the release in shared_sum_leave, after the last addition of a thread.
+static bool is_alone(const struct shared_sum *sum)
+{
+    return atomic_load_explicit(&sum->thread_count, memory_order_acquire) == 1;
+}
+
+static uint32_t joins_of(const struct shared_sum *sum)
+{
+    return atomic_load_explicit(&sum->joins, memory_order_relaxed);
+}
+
+// Return the value with the part added. `copy`: the number that the thread has seen.
+static struct sum_value
+with_part(const struct sum_value *before, const struct sum_part *part, uint32_t copy)
+{
+    struct sum_value after = *before;
+    // Unsigned: the recorder adds the part of a killed thread, which may be anything.
+    const int64_t own_peak = (int64_t)((uint64_t)part->base_bytes + (uint64_t)part->room_bytes);
+    if (part->room_bytes != SUM_NOT_ALONE && own_peak > (int64_t)before->peak_bytes) {
+        after.peak_bytes = (uint64_t)own_peak & PEAK_MAX;
+        after.number = max_u32(before->number + (before->number < UINT32_MAX), copy);
+    }
+    after.sum_bytes = (int64_t)((uint64_t)after.sum_bytes + (uint64_t)part->unsent_bytes);
+    if (after.sum_bytes > (int64_t)after.peak_bytes) {
+        after.peak_bytes = (uint64_t)after.sum_bytes & PEAK_MAX;
+        after.number = max_u32(after.number, copy);
+        after.number += after.number < UINT32_MAX;
+    }
+    return after;
+}
+
+// A new peak was set. Relaxed: a bound, of a moment about now.
+static void note_error(struct shared_sum *sum)
+{
+    const uint64_t batch = atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
+    const uint32_t threads = atomic_load_explicit(&sum->thread_count, memory_order_relaxed);
+    const uint64_t stray = atomic_load_explicit(&sum->stray_bytes, memory_order_relaxed);
+    atomic_store_explicit(&sum->peak_error_bytes, threads > 1 ? batch * threads + stray : 0,
+                          memory_order_relaxed);
+}
+
 struct sum_value shared_sum_send(struct shared_sum *sum, struct sum_part *part)
 {
+    // Both before the exchange: what others have added until they left is in its result, and who
+    // joins afterwards shows in `joins`.
+    part->joins = joins_of(sum);
+    const bool alone = is_alone(sum);
+    const uint32_t copy = shared_sum_number(sum);
     struct words16 seen = read_halves(sum);
     struct sum_value before;
     struct sum_value after;
     do {
         before = unpacked(&seen);
-        after = before;
-        after.sum_bytes += part->unsent_bytes;
-        if (after.sum_bytes > (int64_t)before.peak_bytes) {
-            after.peak_bytes = (uint64_t)after.sum_bytes & PEAK_MAX;
-            after.number += before.number < UINT32_MAX;
-        }
+        after = with_part(&before, part, copy);
     } while (!arch_exchange16(&sum->state, &seen, packed(&after)));
-    part->unsent_bytes = 0;
-    repair_number(sum, after.number);
     if (after.number != before.number) {
+        note_error(sum);
         choose_batch(sum, after.peak_bytes);
     }
+    if (part->room_bytes != SUM_NOT_ALONE) { // it was alone, and may have been the stray
+        atomic_store_explicit(&sum->stray_bytes, 0, memory_order_relaxed);
+    }
+    part->unsent_bytes = 0;
+    part->base_bytes = after.sum_bytes;
+    part->room_bytes = alone ? (int64_t)after.peak_bytes - after.sum_bytes : SUM_NOT_ALONE;
+    repair_number(sum, after.number);
     return after;
+}
+
+void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part)
+{
+    const struct words16 seen = read_halves(sum);
+    const uint32_t number = shared_sum_number(sum);
+    if (!is_alone(sum) || joins_of(sum) != part->joins ||
+        unpacked(&seen).sum_bytes != part->base_bytes || number == UINT32_MAX) {
+        (void)shared_sum_send(sum, part); // its value is in `sum`
+        return;
+    }
+    part->room_bytes = part->unsent_bytes;
+    // Relaxed, and no exchange: alone, only this thread writes it.
+    atomic_store_explicit(&sum->number, number + 1, memory_order_relaxed);
 }
 
 struct sum_value shared_sum_read(struct shared_sum *sum)
 {
-    struct sum_part nothing = {0};
+    struct sum_part nothing = {.room_bytes = SUM_NOT_ALONE};
     return shared_sum_send(sum, &nothing);
 }
 
-void shared_sum_join(struct shared_sum *sum)
+void shared_sum_join(struct shared_sum *sum, struct sum_part *part)
 {
     const uint32_t count =
         1 + atomic_fetch_add_explicit(&sum->thread_count, 1, memory_order_relaxed);
-    uint32_t most = atomic_load_explicit(&sum->most_threads, memory_order_relaxed);
-    while (most < count &&
-           !atomic_compare_exchange_weak_explicit(&sum->most_threads, &most, count,
-                                                  memory_order_relaxed, memory_order_relaxed)) {
+    atomic_fetch_add_explicit(&sum->joins, 1, memory_order_relaxed);
+    *part = (struct sum_part){.room_bytes = SUM_NOT_ALONE};
+    if (count == 2) { // the batch is still that of a thread alone
+        atomic_store_explicit(&sum->stray_bytes,
+                              atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed),
+                              memory_order_relaxed);
     }
-    choose_batch(sum, shared_sum_read(sum).peak_bytes);
+    choose_batch(sum, shared_sum_send(sum, part).peak_bytes);
 }
 
-void shared_sum_leave(struct shared_sum *sum, struct sum_part *part)
+void shared_sum_leave(struct shared_sum *sum, uint32_t threads)
 {
-    const struct sum_value value = shared_sum_send(sum, part);
-    atomic_fetch_sub_explicit(&sum->thread_count, 1, memory_order_relaxed);
-    choose_batch(sum, value.peak_bytes);
+    if (threads != 0) {
+        // Release: see is_alone.
+        atomic_fetch_sub_explicit(&sum->thread_count, threads, memory_order_release);
+        choose_batch(sum, shared_sum_read(sum).peak_bytes);
+    }
 }

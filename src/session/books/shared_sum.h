@@ -10,7 +10,8 @@
 //   line 2   batch, number, threads        read by each event, written at a new peak
 //
 // Bound. At any moment the sum differs from the live bytes by what the threads have not added: at
-// most a batch and the event under way for each. So does the peak from the true one.
+// most a batch for each. So does the peak from the true one. An event counts at some moment between
+// its call and its return: of two that overlap in time, either may have been the first.
 //
 // Owners (peak_share.h) need the number at each event. It has a copy in line 2, because each
 // addition takes line 1 away from all other processors. A thread may lose its processor between the
@@ -19,6 +20,13 @@
 // held at the peak is wrong by at most another batch for each thread.
 //
 // The batch is a 256th of the peak, divided by the threads, and at least SUM_BATCH_MIN.
+//
+// Alone. While one thread counts, no other changes the sum, so the thread knows each peak by
+// itself: when it frees and its part is above all before (room_bytes), the heap was at a new peak.
+// It then takes the next number, in the copy, and brings the peak with its part. So peak and owners
+// are exact, whatever the batch is; it is larger then. If the sum has changed meanwhile, or another
+// thread has joined, the thread adds its part and is not alone any more. To compare the sum would
+// not do: a thread that comes and goes leaves it as it was.
 //
 // Invariant: the peak is at least the sum, and 0. Trust: R copies and bounds what it reads.
 // Context: T and H, any thread, async-signal-safe: a handler in a hook needs a part of its own.
@@ -32,21 +40,30 @@
 #include "exchange16_arch.h"
 
 #define SUM_BATCH_MIN   48u // bytes
+#define SUM_ALONE_MIN   4096u
 #define SUM_PEAK_SHARES 256u
 #define SUM_BITS        48
 
 struct shared_sum {
     struct words16 state; // by arch_exchange16 alone: sum_value()
     _Alignas(64) _Atomic uint64_t batch_bytes;
-    _Atomic uint32_t number; // the copy; never more than that in `state`
+    _Atomic uint32_t number; // the copy; more than that in `state` only by a thread alone
     _Atomic uint32_t thread_count;
-    _Atomic uint32_t most_threads; // at one time
+    _Atomic uint32_t joins; // of threads, ever
+    // How far the peak may be off: what the threads had not added when it was set.
+    _Atomic uint64_t peak_error_bytes;
+    // What a thread that was alone may have kept when the second one came.
+    _Atomic uint64_t stray_bytes;
 };
 
 // A thread's part.
 struct sum_part {
     int64_t unsent_bytes; // not in the sum yet
+    int64_t room_bytes;   // what is above it is a new peak; SUM_NOT_ALONE: it cannot know
+    int64_t base_bytes;   // the sum when it was added last,
+    uint32_t joins;       // and how many threads had joined before
 };
+#define SUM_NOT_ALONE INT64_MAX
 
 struct sum_value {
     int64_t sum_bytes; // may be below 0: frees may be added before their allocations
@@ -54,14 +71,26 @@ struct sum_value {
     uint32_t number; // of the peak; 0: there was none
 };
 
-// A thread begins to count, and ends: its part is added.
-void shared_sum_join(struct shared_sum *sum);
-void shared_sum_leave(struct shared_sum *sum, struct sum_part *part);
+// A thread begins to count, with a new part. Some threads have ended; their parts were added.
+void shared_sum_join(struct shared_sum *sum, struct sum_part *part);
+void shared_sum_leave(struct shared_sum *sum, uint32_t threads);
 
 // Add the thread's part now, and return the new value.
 struct sum_value shared_sum_send(struct shared_sum *sum, struct sum_part *part);
 
 struct sum_value shared_sum_read(struct shared_sum *sum);
+
+// The part is above its room, and about to decrease: note the peak, or find that the thread is not
+// alone.
+void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part);
+
+// Before a block is freed, and before its event asks for the number.
+ALWAYS_INLINE void shared_sum_before_free(struct shared_sum *sum, struct sum_part *part)
+{
+    if (UNLIKELY(part->unsent_bytes > part->room_bytes)) {
+        shared_sum_note_peak(sum, part);
+    }
+}
 
 // Return the number of the latest peak, for peak_share_add before an event is added.
 ALWAYS_INLINE uint32_t shared_sum_number(const struct shared_sum *sum)

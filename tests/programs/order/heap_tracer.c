@@ -3,6 +3,11 @@
 // hooks call it as the real allocator and both record the same run: a table of all blocks by
 // address, counters, and the highest sum of live bytes. All are exact, by atomic operations.
 //
+// Two calls that overlap in time have no order, and cairn may count them in another one than this.
+// So there are two more sums. `at_least` has a block from the thread's next event on, and until it
+// is about to be freed; `at_most` has a block that is reallocated twice, until the thread's next
+// event. At any moment what cairn has counted is between the two.
+//
 // A forked child's table is empty, as the child's heap is for cairn. When a process ends, its
 // blocks leave the sum. Independent of cairn.
 #include "heap_tracer.h"
@@ -35,6 +40,7 @@ struct block {
     uint64_t serial; // of the thread's events
     uint32_t thread;
     uint32_t kind;
+    bool has_left; // `at_least`
 };
 
 struct bucket {
@@ -50,10 +56,39 @@ static atomic_uint g_state; // 0: not checked yet, 1: being checked, 2: active, 
 static __thread uint32_t t_thread;
 static __thread uint32_t t_kind;
 static __thread uint64_t t_serial;
-static __thread void *t_latest; // the block of the latest event
+static __thread void *t_latest;      // the block of the latest event
+static __thread uint64_t t_arrived;  // bytes that are not in `at_least` yet
+static __thread uint64_t t_replaced; // bytes that are still in `at_most`
+static pid_t g_first;                // the process that `at_least` is about
+
+static void raise_to(_Atomic uint64_t *peak, uint64_t live)
+{
+    uint64_t seen = atomic_load(peak);
+    while (live > seen && !atomic_compare_exchange_weak(peak, &seen, live)) {
+    }
+}
+
+static void raise_bound(struct tracer_bound *bound, uint64_t size)
+{
+    raise_to(&bound->peak_bytes, atomic_fetch_add(&bound->live_bytes, size) + size);
+}
+
+// The thread's latest event is over.
+static void settle(void)
+{
+    if (t_arrived != 0) {
+        raise_bound(&g_file->at_least, t_arrived);
+        t_arrived = 0;
+    }
+    if (t_replaced != 0) {
+        atomic_fetch_sub(&g_file->at_most.live_bytes, t_replaced);
+        t_replaced = 0;
+    }
+}
 
 void tracer_set_kind(int kind)
 {
+    settle();
     t_kind = (uint32_t)kind;
 }
 
@@ -72,6 +107,7 @@ static bool open_file(const char *path)
         return false;
     }
     g_file = file;
+    g_first = getpid();
     g_buckets = buckets;
     return true;
 }
@@ -107,10 +143,13 @@ static void unlock(struct bucket *bucket)
 
 static void raise_live(size_t size)
 {
-    const uint64_t live = atomic_fetch_add(&g_file->live_bytes, size) + size;
-    uint64_t peak = atomic_load(&g_file->peak_bytes);
-    while (live > peak && !atomic_compare_exchange_weak(&g_file->peak_bytes, &peak, live)) {
-    }
+    raise_to(&g_file->peak_bytes, atomic_fetch_add(&g_file->live_bytes, size) + size);
+}
+
+static void lower_live(size_t size)
+{
+    atomic_fetch_sub(&g_file->live_bytes, size);
+    atomic_fetch_sub(&g_file->at_most.live_bytes, size);
 }
 
 static void add(void *address, size_t size)
@@ -133,12 +172,32 @@ static void add(void *address, size_t size)
     atomic_fetch_add(&sums->allocations, 1);
     atomic_fetch_add(&sums->allocated_bytes, size);
     t_latest = address;
+    raise_bound(&g_file->at_most, size);
+    t_arrived = t_kind != 0 && getpid() == g_first ? size : 0;
+}
+
+void tracer_leaves(const void *address)
+{
+    if (address == NULL || !is_wanted()) {
+        return;
+    }
+    settle();
+    struct bucket *bucket = lock_bucket(address);
+    for (uint32_t i = 0; i < bucket->count; i++) {
+        struct block *block = bucket->blocks + i;
+        if (block->address == address && block->kind != 0 && getpid() == g_first) {
+            atomic_fetch_sub(&g_file->at_least.live_bytes, block->size);
+            block->has_left = true;
+        }
+    }
+    unlock(bucket);
 }
 
 // Remove a block. Return its size, or 0 for an unknown block.
 static size_t take(void *address)
 {
     struct block found = {0};
+    settle();
     struct bucket *bucket = lock_bucket(address);
     for (uint32_t i = 0; i < bucket->count; i++) {
         if (bucket->blocks[i].address == address) {
@@ -152,6 +211,9 @@ static size_t take(void *address)
         t_latest == address && found.thread == t_thread && found.serial == t_serial;
     t_latest = NULL;
     t_serial++;
+    if (found.kind != 0 && !found.has_left && getpid() == g_first) {
+        atomic_fetch_add(&g_file->errors, 1); // the program has not said so
+    }
     if (found.address != NULL) {
         struct tracer_sums *sums = &g_file->kinds[found.kind];
         atomic_fetch_add(&sums->frees, 1);
@@ -164,6 +226,7 @@ static size_t take(void *address)
 static void *note(void *block, size_t size)
 {
     if (block != NULL && is_wanted()) {
+        settle();
         raise_live(size);
         add(block, size);
     }
@@ -179,6 +242,7 @@ static void put_instead(void *block, size_t old_size, size_t size)
         atomic_fetch_sub(&g_file->live_bytes, old_size - size);
     }
     add(block, size);
+    t_replaced = old_size;
 }
 
 void *malloc(size_t size)
@@ -210,7 +274,7 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 void free(void *block)
 {
     if (block != NULL && is_wanted()) {
-        atomic_fetch_sub(&g_file->live_bytes, take(block));
+        lower_live(take(block));
     }
     __libc_free(block);
 }
@@ -245,7 +309,7 @@ void tracer_resize(void *block, size_t size)
 void tracer_take(void *block)
 {
     if (is_wanted()) {
-        atomic_fetch_sub(&g_file->live_bytes, take(block));
+        lower_live(take(block));
     }
 }
 
@@ -261,5 +325,5 @@ __attribute__((destructor)) static void leave(void)
             left += g_buckets[i].blocks[k].size;
         }
     }
-    atomic_fetch_sub(&g_file->live_bytes, left);
+    lower_live(left);
 }

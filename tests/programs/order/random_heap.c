@@ -50,9 +50,23 @@ static void set_kind(int kind)
     }
 }
 
+static void leave(const void *block)
+{
+    if (tracer_leaves != NULL) {
+        tracer_leaves(block);
+    }
+}
+
+static void drop(void *block)
+{
+    leave(block);
+    free(block);
+}
+
 #define KIND(n)                                                        \
     __attribute__((noinline)) void *make_##n(void *block, size_t size) \
     {                                                                  \
+        leave(block);                                                  \
         set_kind(n);                                                   \
         void *made = block != NULL  ? realloc(block, size)             \
                      : (n) % 2 != 0 ? malloc(size)                     \
@@ -97,9 +111,9 @@ static void handle(int number)
         blocks[i] = make(&random, NULL);
     }
     for (int i = 0; i < 4; i++) {
-        free(blocks[i]);
+        drop(blocks[i]);
     }
-    free(atomic_exchange(&g_slots[next_random(&random) % SLOTS], make(&random, NULL)));
+    drop(atomic_exchange(&g_slots[next_random(&random) % SLOTS], make(&random, NULL)));
     set_kind(kind);
     g_handled++;
 }
@@ -138,7 +152,7 @@ static void *work_shortly(void *argument)
 {
     uint64_t random = (uintptr_t)argument;
     for (int i = 0; i < 20; i++) {
-        free(atomic_exchange(&g_slots[next_random(&random) % SLOTS], make(&random, NULL)));
+        drop(atomic_exchange(&g_slots[next_random(&random) % SLOTS], make(&random, NULL)));
     }
     return NULL;
 }
@@ -165,7 +179,7 @@ static void run_child(uint64_t *random)
                 api_call(&api, next_random(random));
             }
             for (int i = 0; i < OWN_MAX; i++) {
-                free(own[i]);
+                drop(own[i]);
             }
         }
         api_end_thread(&api);
@@ -182,21 +196,21 @@ static void step(uint64_t *random, void *own[OWN_MAX])
     case 0:
     case 1:
     case 2:
-        free(make(random, NULL)); // temporary
+        drop(make(random, NULL)); // temporary
         break;
     case 3:
     case 4:
     case 5:
     case 6:
         if (does('c')) {
-            free(atomic_exchange(&g_slots[(r >> 8) % SLOTS], make(random, NULL)));
+            drop(atomic_exchange(&g_slots[(r >> 8) % SLOTS], make(random, NULL)));
             break;
         }
         // fall through
     case 7:
     case 8:
     case 9:
-        free(*mine);
+        drop(*mine);
         *mine = make(random, NULL);
         break;
     case 10:
@@ -207,11 +221,11 @@ static void step(uint64_t *random, void *own[OWN_MAX])
     case 11:
         if (does('c') && does('r')) { // blocks of other threads
             void *other = atomic_exchange(&g_slots[(r >> 8) % SLOTS], NULL);
-            free(atomic_exchange(&g_slots[(r >> 20) % SLOTS], make(random, other)));
+            drop(atomic_exchange(&g_slots[(r >> 20) % SLOTS], make(random, other)));
         }
         break;
     default:
-        free(*mine);
+        drop(*mine);
         *mine = NULL;
     }
 }
@@ -239,7 +253,7 @@ static void *work(void *argument)
     api_end_thread(&api);
     for (int i = 0; i < OWN_MAX; i++) {
         if (!does('l') || i % 16 != 0) {
-            free(own[i]);
+            drop(own[i]);
         }
     }
     return NULL;
@@ -278,7 +292,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < SLOTS; i++) {
         if (!does('l') || i % 64 != 0) {
-            free(g_slots[i]);
+            drop(g_slots[i]);
         }
     }
     if (does('a')) {

@@ -168,7 +168,8 @@ static void end_thread(void *unused)
     if (t_counts) {
         t_inside++; // of what handlers allocate after this, a part may stay with the thread
         t_counts = false;
-        shared_sum_leave(&g_file->sum, &t_part);
+        (void)shared_sum_send(&g_file->sum, &t_part);
+        shared_sum_leave(&g_file->sum, 1);
         t_inside--;
     }
 }
@@ -229,7 +230,6 @@ static void enter(void)
     if (g_words->directory == NULL) {
         t_inside++; // a handler has no words yet
         t_counts = false;
-        t_part = (struct sum_part){0};
         if (!open_own_words()) {
             fail();
         }
@@ -240,7 +240,7 @@ static void enter(void)
     }
     if (!t_counts) {
         t_counts = true;
-        shared_sum_join(&g_file->sum);
+        shared_sum_join(&g_file->sum, &t_part);
         t_inside++;
         (void)pthread_setspecific(g_at_end, &t_part);
         t_inside--;
@@ -280,6 +280,9 @@ static void change_live(int64_t delta)
     raise(&g_file->batch_max, atomic_load(&g_file->sum.batch_bytes));
     raise(&g_file->threads_max, atomic_load(&g_file->sum.thread_count));
     t_inside++; // a handler would need a part of its own
+    if (delta < 0) {
+        shared_sum_before_free(&g_file->sum, &t_part);
+    }
     shared_sum_add(&g_file->sum, &t_part, delta);
     t_inside--;
 }

@@ -21,6 +21,7 @@
 #include "base/sys.h"
 #include "target/preload/exports/exec_plan.h"
 #include "target/preload/real/real_process.h"
+#include "target/preload/record/record_exit.h"
 
 #define PATH_BYTES_MAX     1024u // longer paths are not examined
 #define ARGUMENTS_ON_STACK 64u
@@ -40,6 +41,7 @@ static void begin(struct exec_plan *plan, const char *path, char *const *variabl
 {
     exec_plan_make(plan, path, variables);
     exec_plan_announce(plan);
+    record_exec();
 }
 
 // End the plan after a call that returns only to fail.

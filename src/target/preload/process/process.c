@@ -67,7 +67,7 @@ static void end_earlier_image(struct session_header *session, uint32_t index)
         if (i != index && slot->pid == g_image.pid &&
             slot->pid_namespace == g_image.pid_namespace &&
             atomic_load_explicit(&slot->state, memory_order_relaxed) == PROCESS_ACTIVE) {
-            book_leave(&g_process->words, session, i);
+            book_leave_image(&g_process->words, session, i);
         }
     }
 }

@@ -16,6 +16,13 @@ static void send_held(void)
     }
 }
 
+void record_exec(void)
+{
+    if (!sys_is_forbidden() && process_is_this()) {
+        send_held();
+    }
+}
+
 void record_exit(void)
 {
     if (process_session() != NULL) {

@@ -22,6 +22,11 @@ static uint32_t slice_of(uint64_t born_ms, uint64_t at_ms)
     return (uint32_t)(born_ms >> bits << bits >> BOOK_COHORT_BITS);
 }
 
+static struct words_share *share_of(const struct lane_producer *p)
+{
+    return p->words->file->shares + p->lane->process_index;
+}
+
 void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *rows)
 {
     p->words = words;
@@ -30,7 +35,8 @@ void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *
     p->rows = rows;
     p->lane->nursery.is_holding = 0;
     p->lane->keeps_book = 1;
-    shared_sum_join(&p->session->sum);
+    words_share_add_thread(share_of(p));
+    shared_sum_join(&p->session->sum, &p->lane->sum_part);
 }
 
 void book_begin_tick(struct lane_producer *p, uint64_t time_ms)
@@ -50,11 +56,8 @@ void book_begin_tick(struct lane_producer *p, uint64_t time_ms)
 // Add the thread's part to the sum, and to what its process has there.
 static NOINLINE void send_part(struct lane_producer *p)
 {
-    const int64_t bytes = p->lane->sum_part.unsent_bytes;
+    words_share_add(share_of(p), p->lane->sum_part.unsent_bytes);
     (void)shared_sum_send(&p->session->sum, &p->lane->sum_part); // its value is in the sum
-    // Relaxed: it orders nothing.
-    atomic_fetch_add_explicit(&p->words->file->shares[p->lane->process_index].added_bytes, bytes,
-                              memory_order_relaxed);
 }
 
 ALWAYS_INLINE void change_sum(struct lane_producer *p, int64_t delta_bytes)
@@ -75,15 +78,26 @@ void book_leave(const struct process_words *words, struct session_header *sessio
     // Relaxed: R reads the number when the process has ended.
     atomic_store_explicit(&share->peak_number, shared_sum_read(&session->sum).number,
                           memory_order_relaxed);
-    const int64_t bytes = atomic_exchange_explicit(&share->added_bytes, 0, memory_order_relaxed);
-    (void)shared_sum_send(&session->sum, &(struct sum_part){.unsent_bytes = -bytes}); // as above
+    struct sum_part part = {.unsent_bytes = -words_share_take_bytes(share),
+                            .room_bytes = SUM_NOT_ALONE};
+    (void)shared_sum_send(&session->sum, &part); // as above
+}
+
+void book_leave_image(const struct process_words *words,
+                      struct session_header *session,
+                      uint32_t slot)
+{
+    if (words->directory != NULL) {
+        shared_sum_leave(&session->sum, words_share_take_threads(words->file->shares + slot));
+        book_leave(words, session, slot);
+    }
 }
 
 void book_end(struct lane_producer *p)
 {
     if (book_is_kept(p)) {
         send_part(p);
-        shared_sum_leave(&p->session->sum, &p->lane->sum_part);
+        shared_sum_leave(&p->session->sum, words_share_take_thread(share_of(p)));
     }
 }
 
@@ -282,6 +296,7 @@ ALWAYS_INLINE bool
 count_freed(struct lane_producer *p, const struct word_block *block, bool is_temporary)
 {
     const uint64_t at_ms = p->now_ms;
+    shared_sum_before_free(&p->session->sum, &p->lane->sum_part);
     struct book_counter *counter = counter_of(p, block->row);
     if (UNLIKELY(counter == NULL)) {
         return false;
@@ -389,6 +404,19 @@ bool book_free(struct lane_producer *p, uint64_t address)
     return book_count_freed(p, &block);
 }
 
+bool book_admits_custom(const struct lane_producer *p, uint64_t address, uint64_t size_bytes)
+{
+    if (p->given_stamp != 0) {
+        return p->given_stamp == BOOK_GIVEN_LATER;
+    }
+    return words_have_room(p->words, address, size_bytes);
+}
+
+bool book_has_custom(const struct lane_producer *p, uint64_t address)
+{
+    return words_have(p->words, address);
+}
+
 void book_put_later(struct process_words *words, uint64_t address, uint64_t size_bytes)
 {
     struct words_ended ended;
@@ -426,6 +454,7 @@ bool book_is_due(const struct lane_producer *p, uint64_t time_ms)
 
 bool book_send_all(struct lane_producer *p)
 {
+    send_part(p); // before the records, which may have the number of its peak
     uint64_t *used = p->lane->nursery.counters_used;
     for (size_t i = 0; i < BOOK_COUNTERS / 64; i++) {
         for (; used[i] != 0; used[i] &= used[i] - 1) {

@@ -45,12 +45,21 @@ ALWAYS_INLINE bool book_is_kept(const struct lane_producer *p)
     return p->words != NULL;
 }
 
-// Whether the block at `address` has a word. A program's own allocator may have handles instead of
-// addresses, which may be closer to each other than their blocks are long; these events are sent.
-ALWAYS_INLINE bool book_has_word(uint64_t address)
+// lane_producer.given_stamp of an event of a handler: the block has a word of BOOK_ROW_LATER, or
+// none.
+#define BOOK_GIVEN_LATER 1u
+#define BOOK_GIVEN_ALONE 2u
+
+// A program's own allocator may have handles instead of addresses, which may be closer to each
+// other than their blocks are long. Such blocks have no words: their events are sent one by one.
+ALWAYS_INLINE bool book_is_custom(uint64_t address)
 {
-    return LIKELY((address & WIRE_CUSTOM_BLOCK) == 0);
+    return UNLIKELY((address & WIRE_CUSTOM_BLOCK) != 0);
 }
+
+// Whether a new block of such an allocator, and one that is freed, is in the book.
+bool book_admits_custom(const struct lane_producer *p, uint64_t address, uint64_t size_bytes);
+bool book_has_custom(const struct lane_producer *p, uint64_t address);
 
 // Begin to keep a book in a lane that was just claimed. `rows`: memory for the number of the row of
 // each stack slot, zero.
@@ -62,9 +71,13 @@ void book_begin_tick(struct lane_producer *p, uint64_t time_ms);
 // End it, or leave it to the recorder: add the thread's part of the sum.
 void book_end(struct lane_producer *p);
 
-// Take the blocks of the process in `slot`, an earlier image of this one, or this one as it exits,
-// out of the sum.
+// Take the blocks of the process in `slot`, which is this one as it exits, out of the sum.
 void book_leave(const struct process_words *words, struct session_header *session, uint32_t slot);
+
+// Do the same with an earlier image of this process, whose threads are gone.
+void book_leave_image(const struct process_words *words,
+                      struct session_header *session,
+                      uint32_t slot);
 
 // Give the stack in `slot` a row, and tell the recorder.
 bool book_define_row(struct lane_producer *p, uint32_t slot) MUST_USE;

@@ -43,10 +43,13 @@ book_try_find(const struct lane_producer *p, uint64_t address, struct book_place
     return true;
 }
 
-// Whether the thread's part of the sum may change by so much without being added.
+// Whether the thread's part of the sum may change by so much without being added, and is not at a
+// peak that a free would end.
 ALWAYS_INLINE bool book_try_sum(const struct lane_producer *p, int64_t delta_bytes)
 {
-    return shared_sum_may_keep(&p->session->sum, p->lane->sum_part.unsent_bytes + delta_bytes);
+    const struct sum_part *part = &p->lane->sum_part;
+    return (delta_bytes >= 0 || LIKELY(part->unsent_bytes <= part->room_bytes)) &&
+           shared_sum_may_keep(&p->session->sum, part->unsent_bytes + delta_bytes);
 }
 
 // Return the counter of the row if there is one, and it counts events since the latest peak.

@@ -355,7 +355,7 @@ static bool reallocate_in_book(struct lane_producer *p,
                                uint32_t slot,
                                struct freed_note freed)
 {
-    if (!book_has_word(old_address)) {
+    if (book_is_custom(old_address) && freed.stamp == 0 && !book_has_custom(p, old_address)) {
         return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
     }
     const struct word_block old = freed.stamp != 0 ? freed.taken : book_take(p->words, old_address);

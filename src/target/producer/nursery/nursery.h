@@ -245,7 +245,8 @@ ALWAYS_INLINE bool
 nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
     const struct nursery *n = &p->lane->nursery;
-    if (book_is_kept(p) && book_has_word(address)) {
+    if (book_is_kept(p) &&
+        (!book_is_custom(address) || book_admits_custom(p, address, size_bytes))) {
         return LIKELY(p->given_stamp == 0) ? book_try_allocate(p, address, size_bytes, slot) ||
                                                  book_allocate(p, address, size_bytes, slot)
                                            : book_allocate_later(p, address, size_bytes, slot);
@@ -347,7 +348,7 @@ ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, 
 ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
 {
     struct nursery *n = &p->lane->nursery;
-    if (book_is_kept(p) && book_has_word(address)) {
+    if (book_is_kept(p) && (!book_is_custom(address) || book_has_custom(p, address))) {
         return book_try_free(p, address) || book_free(p, address);
     }
     const bool is_temporary = n->last_allocated == address;

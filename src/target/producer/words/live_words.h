@@ -284,6 +284,13 @@ words_take_small(const struct words_at *at, uint64_t address, struct word_block 
             words_take_from(at, at->tiny, address, WORDS_TINY_BITS, out));
 }
 
+// Whether a block has a word.
+bool words_have(const struct process_words *words, uint64_t address);
+
+// Whether the word of a new block would take the place of no other block's. A program's own
+// allocator may have handles that are closer to each other than its blocks are long.
+bool words_have_room(struct process_words *words, uint64_t address, uint64_t size_bytes);
+
 // Give the word of the block a row and a birth, if it is there and has the row `before`.
 bool words_settle(const struct process_words *words,
                   const struct word_block *block,

@@ -517,6 +517,38 @@ static void a_child_has_words_of_its_own(void **state)
 
 #endif
 
+// Handles of a program's own allocator: each names a block, and may be closer to the next one than
+// the block is long.
+static void handles_do_not_end_each_other(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {8, 100, 1000, 100000};
+    int fd;
+    struct process_words *words;
+    struct words_ended ended;
+    struct word_block found;
+    open_words(&fd, &words, WORDS_TINY_NEVER);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const uint64_t first = WIRE_CUSTOM_BLOCK | 0x7f0000000000 | i << 20;
+        const struct word_block block = {.address = first, .size_bytes = sizes[i], .row = 5};
+        assert_false(words_have(words, first));
+        assert_true(words_have_room(words, first, sizes[i]));
+        assert_true(words_put(words, &block, &ended));
+        assert_true(words_have(words, first));
+        assert_false(words_have(words, first + 8));
+        assert_true(words_have_room(words, first, sizes[i])); // its own place: it is stale
+        assert_int_equal(words_have_room(words, first + 8, sizes[i]), sizes[i] < 256);
+        assert_true(words_have_room(words, first + 4096, sizes[i]));
+        assert_true(words_take(words, first, &found));
+        assert_int_equal(found.size_bytes, sizes[i]);
+        assert_false(words_have(words, first));
+        assert_true(words_have_room(words, first + 8, sizes[i]));
+    }
+    assert_false(words_have_room(words, WIRE_CUSTOM_BLOCK | 7, 8)); // no place
+    assert_false(words_have(words, WIRE_CUSTOM_BLOCK | 7));
+    (void)close(fd);
+}
+
 static void births_ascend_and_never_wrap(void **state)
 {
     (void)state;
@@ -552,6 +584,7 @@ int main(void)
 #if !defined(WITHOUT_OWN_KERNEL) // an emulator wipes no pages
         cmocka_unit_test(a_child_has_words_of_its_own),
 #endif
+        cmocka_unit_test(handles_do_not_end_each_other),
         cmocka_unit_test(births_ascend_and_never_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
