@@ -79,14 +79,15 @@ def assert_counts(recording, truth):
             reported["allocated_bytes"] - reported["freed_bytes"]), f"make_{kind}: {found}, not {reported}"
 
 
-def assert_peak(totals, truth, keeps_order=False):
-    """`keeps_order`: the recorder guesses nothing, so that its bound has the blocks that threads had in hand."""
+def assert_peak(totals, truth, keeps_order=False, has_handles=False):
+    """`keeps_order`: the recorder guesses nothing, so that its bound has the blocks that threads had in hand.
+    `has_handles`: some blocks are in no thread's book, and the bound has the most of them, however small the peak is."""
     peak, error = totals["peak_bytes"], totals["peak_error_bytes"]
     if keeps_order:
         assert error <= peak
         assert peak - error <= truth.peak_bytes <= peak + error, f"{truth.peak_bytes} is not {peak} +- {error}"
     else:
-        assert error <= max(peak // 50, 48 * 64) + 4096
+        assert has_handles or error <= max(peak // 50, 48 * 64) + 4096
         assert truth.peak_at_least - error <= peak <= truth.peak_at_most + error, \
             f"{peak} +- {error} is not in {truth.peak_at_least} to {truth.peak_at_most}"
 
@@ -128,7 +129,7 @@ def test_calls_of_the_programs_interface_lose_nothing(record, tmp_path, threads,
     env = {"CAIRN_BOOKS": "1"} if nursery == "books" else {"CAIRN_NURSERY": nursery}
     recording, truth = record_traced(record, tmp_path, command, env)
     assert_counts(recording, truth)
-    assert_peak(recording.totals, truth, "CAIRN_BOOKS" not in env)
+    assert_peak(recording.totals, truth, "CAIRN_BOOKS" not in env, has_handles=True)
     marks, weight = map(int, recording.finished.stdout.split())
     assert len([mark for mark in recording.report["marks"] if mark["text"] == "between"]) == marks > 100
     assert sum(event["weight"] for event in recording.report["adhoc"]["entries"]
