@@ -16,7 +16,7 @@
 #include "recorder/recorder_state.h"
 
 enum {
-    MORE_MS = 5000,   // than --duration, for attaching: the steps have limits of their own
+    OPEN_MS = 5000,   // for attaching, if --duration is shorter: large processes need some seconds
     OTHERS_MS = 1000, // more for the other processes, after one is open
     HEAR_MS = 2,      // between two looks at signals
     OMITTED_NAMED_MAX = 16,
@@ -221,12 +221,12 @@ static bool are_all_over(const struct recorder_state *s)
     return are_over;
 }
 
-// Return until when a process may be attached to. A recording of a certain duration does not wait
-// much longer than that.
+// Return until when a process may be attached to: a recording ends after its duration, whatever the
+// process does.
 static uint64_t end_of_attaching(const struct recorder_state *s)
 {
     const uint64_t duration_ms = s->options->run.duration_ms;
-    return duration_ms != 0 ? clock_monotonic_ms() + duration_ms + MORE_MS : UINT64_MAX;
+    return duration_ms != 0 ? clock_monotonic_ms() + max_u64(duration_ms, OPEN_MS) : UINT64_MAX;
 }
 
 // Wait for all processes of the user's choice. Of those that were found by name some may take
