@@ -32,7 +32,7 @@ TABLES = {
         (14, "libc", 32, 0), (15, "program", 32, 0), (16, "command_line", 32, 0),
         (17, "source_format", 32, 0), (18, "slice_ms", 64, 0),
         (19, "checkpoint_interval_ms", 64, 0),
-        (20, "unknown", 32, 0), (21, "suppressions", 32, 0)]),
+        (20, "unknown", 32, 0), (21, "suppressions", 32, 0), (22, "oom_limit_bytes", 64, 0)]),
     "TOTL": ("totals", [
         (1, "allocations", 64, 0), (2, "allocated_bytes", 64, 0), (3, "frees", 64, 0),
         (4, "freed_bytes", 64, 0), (5, "temporary", 64, 0), (6, "temporary_bytes", 64, 0),
@@ -120,7 +120,7 @@ TABLES = {
         (1, "snapshot", 32, NONE), (2, "kind", 32, 0), (3, "node", 32, NONE), (4, "path", 32, 0),
         (5, "areas", 32, 0), (6, "is_estimate", 32, 0), (7, "virtual_bytes", 64, 0),
         (8, "rss_bytes", 64, 0), (9, "swap_bytes", 64, 0), (10, "repeated_bytes", 64, 0),
-        (11, "allocator", 32, 0)]),
+        (11, "allocator", 32, 0), (12, "released_bytes", 64, 0)]),
     "SURV": ("survivors", [
         (1, "snapshot", 32, NONE), (2, "node", 32, NONE), (3, "blocks", 64, 0),
         (4, "block_bytes", 64, 0), (5, "held_bytes", 64, 0), (6, "oldest_ms", 64, 0),

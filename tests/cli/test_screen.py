@@ -49,12 +49,12 @@ def test_rates_are_rounded(draw):
 
 
 def test_rows_that_are_cut_alike_say_what_differs(draw):
-    name = "boost::recursive_wrapper<std::vector<{}, std::allocator<{}> > >::recursive_wrapper"
+    name = "forge::recursive_wrapper<std::vector<{}, std::allocator<{}> > >::recursive_wrapper"
     sites = [(name.format("plain_text", "plain_text"), 4 << 20), (name.format("element", "element"), 3 << 20)]
     path = draw("!runtime_ms 300\n" + "".join(f"main;{site}(recursive_wrapper.hpp:116) 1 {size} 0 0 0 0 1 {size} {size}\n"
                                               for site, size in sites))
     rows = [line.split(maxsplit=3)[3] for line in screen(path).splitlines() if "hpp:116" in line and "holds" not in line]
-    assert [row.split("  ")[0] for row in rows[:2]] == ["boost...apper [vector..._text>]", "boost...apper [vector...ement>]"]
+    assert [row.split("  ")[0] for row in rows[:2]] == ["forge...apper [vector..._text>]", "forge...apper [vector...ement>]"]
     wide = screen("--width", "200", path)
     assert "std::vector<element, std::allocator<element> >" in wide and " [" not in wide.split("most at the peak")[1].split("hpp:116")[0]
 

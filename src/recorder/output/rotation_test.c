@@ -242,11 +242,11 @@ static void a_wrong_clock_removes_nothing_by_age(void **state)
         uint64_t jump_hours; // how far the clock is wrong
         bool is_back;
         bool is_new_run;
-    } cases[] = {{30 * 24, false, false},
-                 {30 * 24, false, true},
+    } cases[] = {{UINT64_C(30) * 24, false, false},
+                 {UINT64_C(30) * 24, false, true},
                  {20, false, true},
                  {20, true, false},
-                 {300 * 24, true, true}};
+                 {UINT64_C(300) * 24, true, true}};
     const struct rotation_options options = {.every_ms = HOUR_MS, .keep_ms = KEPT_HOURS * HOUR_MS};
     const uint64_t begin_ms = 400 * DAY_MS;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
