@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/minmax.h"
+#include "host/containers/address_range.h"
 
 enum {
     BLOCK_PAGE = 4096,
@@ -18,25 +19,20 @@ enum {
     BLOCK_MAPPED_MIN = 128 << 10, // its default minimum size
 };
 
-struct block_extent {
-    uint64_t start;
-    uint64_t end;
-};
-
 // Whether a block may have a mapping of its own.
 static inline bool block_is_apart(uint64_t address, uint64_t size_bytes)
 {
     return address % BLOCK_PAGE == BLOCK_MAPPED_HEAD && size_bytes >= BLOCK_MAPPED_MIN;
 }
 
-static inline struct block_extent block_extent_of(uint64_t address, uint64_t size_bytes)
+static inline struct address_range block_extent_of(uint64_t address, uint64_t size_bytes)
 {
     if (block_is_apart(address, size_bytes)) {
-        return (struct block_extent){.start = address - BLOCK_MAPPED_HEAD,
-                                     .end = (address + size_bytes + BLOCK_PAGE - 1) &
-                                            ~(uint64_t)(BLOCK_PAGE - 1)};
+        return (struct address_range){.start = address - BLOCK_MAPPED_HEAD,
+                                      .end = (address + size_bytes + BLOCK_PAGE - 1) &
+                                             ~(uint64_t)(BLOCK_PAGE - 1)};
     }
     const uint64_t chunk = (size_bytes + BLOCK_CHUNK_HEAD + 15) & ~(uint64_t)15;
     const uint64_t start = address - BLOCK_CHUNK_HEAD;
-    return (struct block_extent){.start = start, .end = start + max_u64(chunk, BLOCK_CHUNK_MIN)};
+    return (struct address_range){.start = start, .end = start + max_u64(chunk, BLOCK_CHUNK_MIN)};
 }

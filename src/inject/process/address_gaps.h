@@ -10,13 +10,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "host/containers/address_range.h"
 #include "inject/process/target_process.h"
-
-struct address_range {
-    uint64_t start;
-    uint64_t end;
-};
-DEFINE_VEC(address_range_vec, struct address_range);
 
 // Find `bytes` free bytes (whole pages) anywhere. `taken` are ranges that count as mapped. Returns
 // 0 if there is no room.

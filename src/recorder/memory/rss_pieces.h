@@ -29,17 +29,11 @@
 #include "aggregate/aggregator.h"
 #include "aggregate/books/listed_block.h"
 #include "base/err.h"
+#include "host/containers/address_range.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_areas.h"
 #include "recorder/processes/hooked_list.h"
 #include "recorder/release/release_rules.h"
-
-struct address_range {
-    uint64_t start;
-    uint64_t end;
-};
-
-DEFINE_VEC(address_range_vec, struct address_range);
 
 // What an allocator has in a process that is not recorded from its start, as read from outside.
 enum heap_claim_kind {

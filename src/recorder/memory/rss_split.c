@@ -161,7 +161,7 @@ static void count_block(struct splitting *s,
                         uint64_t address,
                         const struct live_block *block)
 {
-    const struct block_extent extent = block_extent_of(address, block->size_bytes);
+    const struct address_range extent = block_extent_of(address, block->size_bytes);
     piece->live_count++;
     piece->apart_count += block_is_apart(address, block->size_bytes);
     piece->requested_bytes += block->size_bytes << block->shift;
@@ -215,15 +215,12 @@ static void measure_block(struct splitting *s,
         return;
     }
     const struct address_range own = {.start = address, .end = address + block->size_bytes};
-    const struct block_extent extent = block_extent_of(address, block->size_bytes);
+    const struct address_range extent = block_extent_of(address, block->size_bytes);
     piece->live_bytes += resident_in_piece(s, piece, own) << block->shift;
-    piece->occupied_bytes +=
-        resident_in_piece(s, piece, (struct address_range){extent.start, extent.end})
-        << block->shift;
+    piece->occupied_bytes += resident_in_piece(s, piece, extent) << block->shift;
     survivors_count(&s->survivors, piece->area, within(piece, own));
-    const struct release_span kept = release_span_of(piece->rule, address, block->size_bytes);
-    survivors_pin(&s->survivors, piece->area,
-                  within(piece, (struct address_range){.start = kept.start, .end = kept.end}));
+    const struct address_range kept = release_span_of(piece->rule, address, block->size_bytes);
+    survivors_pin(&s->survivors, piece->area, within(piece, kept));
 }
 
 static enum release_rule rule_of(const struct splitting *s, rec_string module)

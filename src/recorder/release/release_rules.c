@@ -47,19 +47,19 @@ enum release_rule release_rule_of(const char *allocator, const char *path)
     return RELEASE_BY_PAGE;
 }
 
-static struct release_span aligned(uint64_t start, uint64_t end, uint64_t unit)
+static struct address_range aligned(uint64_t start, uint64_t end, uint64_t unit)
 {
-    return (struct release_span){.start = start - start % unit,
-                                 .end = end % unit == 0 ? end : end - end % unit + unit};
+    return (struct address_range){.start = start - start % unit,
+                                  .end = end % unit == 0 ? end : end - end % unit + unit};
 }
 
-static struct release_span span_of_glibc(uint64_t address, uint64_t size_bytes)
+static struct address_range span_of_glibc(uint64_t address, uint64_t size_bytes)
 {
     const uint64_t needed =
         (size_bytes + GLIBC_HEAD / 2 + GLIBC_HEAD - 1) / GLIBC_HEAD * GLIBC_HEAD;
     const uint64_t start = address - GLIBC_HEAD;
-    return (struct release_span){.start = start,
-                                 .end = start + max_u64(needed, GLIBC_CHUNK_MIN) + GLIBC_FREE_HEAD};
+    return (struct address_range){
+        .start = start, .end = start + max_u64(needed, GLIBC_CHUNK_MIN) + GLIBC_FREE_HEAD};
 }
 
 // Return the size of jemalloc's class for small blocks: four classes for each doubling.
@@ -93,7 +93,7 @@ start_of_regions(uint64_t address, uint64_t region_bytes, uint64_t span_bytes, u
 
 // A slab has the fewest pages that regions fill without a rest. It begins with a page, and the
 // block is a multiple of the class behind it: only one page of those before the block fits.
-static struct release_span span_of_jemalloc(uint64_t address, uint64_t size_bytes)
+static struct address_range span_of_jemalloc(uint64_t address, uint64_t size_bytes)
 {
     const uint64_t class = jemalloc_class(size_bytes);
     uint64_t slab_bytes = PAGE;
@@ -104,7 +104,7 @@ static struct release_span span_of_jemalloc(uint64_t address, uint64_t size_byte
         slab_bytes += PAGE;
     }
     const uint64_t start = start_of_regions(address, class, slab_bytes, PAGE);
-    return start != 0 ? (struct release_span){.start = start, .end = start + slab_bytes}
+    return start != 0 ? (struct address_range){.start = start, .end = start + slab_bytes}
                       : aligned(address, address + size_bytes, PAGE);
 }
 
@@ -133,7 +133,7 @@ static uint64_t tcmalloc_span_bytes(uint64_t class_bytes)
 }
 
 // Neighbour classes are one, the larger, if equal spans have room for equally many of either.
-static struct release_span span_of_tcmalloc(uint64_t address, uint64_t size_bytes)
+static struct address_range span_of_tcmalloc(uint64_t address, uint64_t size_bytes)
 {
     if (size_bytes > TCMALLOC_SMALL_MAX) {
         return aligned(address, address + size_bytes, TCMALLOC_PAGE);
@@ -148,11 +148,11 @@ static struct release_span span_of_tcmalloc(uint64_t address, uint64_t size_byte
         class_bytes = next;
     }
     const uint64_t start = start_of_regions(address, class_bytes, span_bytes, TCMALLOC_PAGE);
-    return start != 0 ? (struct release_span){.start = start, .end = start + span_bytes}
+    return start != 0 ? (struct address_range){.start = start, .end = start + span_bytes}
                       : aligned(address, address + size_bytes, TCMALLOC_PAGE);
 }
 
-struct release_span release_span_of(enum release_rule rule, uint64_t address, uint64_t size_bytes)
+struct address_range release_span_of(enum release_rule rule, uint64_t address, uint64_t size_bytes)
 {
     switch (rule) {
     case RELEASE_GLIBC:

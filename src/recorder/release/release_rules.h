@@ -18,6 +18,8 @@
 
 #include <stdint.h>
 
+#include "host/containers/address_range.h"
+
 enum release_rule {
     RELEASE_BY_PAGE, // unknown: a block keeps its own pages
     RELEASE_GLIBC,
@@ -30,14 +32,9 @@ enum release_rule {
 // module's path.
 enum release_rule release_rule_of(const char *allocator, const char *path);
 
-struct release_span {
-    uint64_t start;
-    uint64_t end;
-};
-
 // Return what a live block keeps. It begins at or before the block's page and ends at or behind its
 // end.
-struct release_span release_span_of(enum release_rule rule, uint64_t address, uint64_t size_bytes);
+struct address_range release_span_of(enum release_rule rule, uint64_t address, uint64_t size_bytes);
 
 enum {
     GLIBC_HEAP_BYTES = 64 << 20, // an arena's heap is aligned to this

@@ -73,7 +73,7 @@ static void a_block_keeps_what_its_allocator_cannot_return(void **state)
         {RELEASE_MIMALLOC, 0x18000, 100, 0x10000, 0x20000},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct release_span span =
+        const struct address_range span =
             release_span_of(cases[i].rule, cases[i].address, cases[i].size_bytes);
         if (span.start != cases[i].start || span.end != cases[i].end) {
             fail_msg("case %zu: [%" PRIx64 ", %" PRIx64 "), wanted [%" PRIx64 ", %" PRIx64 ")", i,
@@ -92,7 +92,7 @@ static void a_span_holds_its_block(void **state)
         const uint64_t address = (random >> 16) % (UINT64_C(1) << 46) + (1 << 20);
         const uint64_t size_bytes = 1 + (random >> 40) % ((uint64_t)1 << (4 + i % 16));
         for (int rule = RELEASE_BY_PAGE; rule <= RELEASE_MIMALLOC; rule++) {
-            const struct release_span span =
+            const struct address_range span =
                 release_span_of((enum release_rule)rule, address, size_bytes);
             assert_true(span.start <= address && span.end >= address + 1);
             assert_true(span.end - span.start < size_bytes + (1 << 20));
