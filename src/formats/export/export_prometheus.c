@@ -21,6 +21,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/codec/clean_text.h"
+#include "formats/codec/metric_label.h"
 #include "formats/export/export_formats.h"
 #include "formats/export/process_metrics.h"
 #include "host/containers/string_table.h"
@@ -76,24 +77,6 @@ static void write_seconds(FILE *out, const struct metric *metric, uint64_t ms)
     begin_metric(out, metric);
     (void)fprintf(out, "%s %" PRIu64 ".%03" PRIu64 "\n", metric->name, ms / MS_PER_S,
                   ms % MS_PER_S);
-}
-
-// Append name="value" with the escapes of the format. `text` has passed clean_append.
-static void append_label(struct strbuf *out, const char *name, const struct strbuf *text)
-{
-    strbuf_printf(out, "%s%s=\"", out->len > 0 ? "," : "", name);
-    for (const char *at = strbuf_text(text); *at != '\0'; at++) {
-        strbuf_append_text(out, *at == '"' || *at == '\\' ? "\\" : "");
-        strbuf_append_char(out, *at);
-    }
-    strbuf_append_char(out, '"');
-}
-
-static void append_text_label(struct strbuf *out, const char *name, const char *text)
-{
-    CLEANUP(strbuf_release) struct strbuf clean = {0};
-    clean_append(&clean, text, (struct clean_rule){0});
-    append_label(out, name, &clean);
 }
 
 // --- the heap -----------------------------------------------------------------------------------
@@ -190,12 +173,12 @@ site_labels(const struct profile *profile, uint32_t location, struct strbuf *out
     CLEANUP(strbuf_release) struct strbuf function = {0};
     clean_append_function(&function, profile, location, (struct clean_rule){0});
     TRY(strbuf_result(&function));
-    append_label(out, "function", &function);
+    metric_label_append(out, "function", &function);
     if (location != REC_NONE) {
         const uint32_t line = profile_location_get(profile, location)->line;
-        append_text_label(out, "file", profile_location_file(profile, location));
+        metric_label_append_text(out, "file", profile_location_file(profile, location));
         strbuf_printf(out, ",line=\"%" PRIu32 "\"", line);
-        append_text_label(out, "module", profile_location_module(profile, location));
+        metric_label_append_text(out, "module", profile_location_module(profile, location));
     }
     return strbuf_result(out);
 }
@@ -295,9 +278,9 @@ static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
     const struct profile *profile = view->profile;
     const struct rec_meta *meta = &profile->recording.meta;
     CLEANUP(strbuf_release) struct strbuf labels = {0};
-    append_text_label(&labels, "program", profile_string(profile, meta->program));
-    append_text_label(&labels, "state", profile_state_name(profile));
-    append_text_label(&labels, "version", profile_string(profile, meta->tool_version));
+    metric_label_append_text(&labels, "program", profile_string(profile, meta->program));
+    metric_label_append_text(&labels, "state", profile_state_name(profile));
+    metric_label_append_text(&labels, "version", profile_string(profile, meta->tool_version));
     TRY(strbuf_result(&labels));
     begin_metric(out, &info);
     (void)fprintf(out, "%s{%s} 1\n", info.name, strbuf_text(&labels));
@@ -378,7 +361,7 @@ static MUST_USE enum err write_counters(const struct export_view *view,
             has_begun = true;
         }
         CLEANUP(strbuf_release) struct strbuf label = {0};
-        append_text_label(&label, "reason", profile_string(view->profile, counter->name));
+        metric_label_append_text(&label, "reason", profile_string(view->profile, counter->name));
         TRY(strbuf_result(&label));
         (void)fprintf(out, "%s{%s} %" PRIu64 "\n", metric->name, strbuf_text(&label),
                       counter->value);

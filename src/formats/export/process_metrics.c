@@ -4,7 +4,8 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
-#include "formats/codec/clean_text.h"
+#include "base/order.h"
+#include "formats/codec/metric_label.h"
 
 static const struct {
     enum cost cost;
@@ -43,7 +44,7 @@ static int by_live_bytes(const void *left, const void *right, void *context)
     const struct costs_vec *costs = context;
     const uint64_t of_a = costs->items[a].values[COST_LEAKED_BYTES];
     const uint64_t of_b = costs->items[b].values[COST_LEAKED_BYTES];
-    return of_a != of_b ? (of_a < of_b) - (of_a > of_b) : (a > b) - (a < b);
+    return order_u64(of_b, of_a) ?: order_u64(a, b);
 }
 
 // Return whether no later process has the same number: a series must not occur twice.
@@ -84,16 +85,8 @@ static MUST_USE enum err
 append_labels(const struct export_view *view, uint32_t process, struct strbuf *out)
 {
     const struct rec_process *record = &view->profile->recording.processes[process];
-    CLEANUP(strbuf_release) struct strbuf executable = {0};
-    clean_append(&executable, profile_string(view->profile, record->executable),
-                 (struct clean_rule){0});
-    TRY(strbuf_result(&executable));
-    strbuf_printf(out, "pid=\"%" PRIu32 "\",executable=\"", record->pid);
-    for (const char *at = strbuf_text(&executable); *at != '\0'; at++) {
-        strbuf_append_text(out, *at == '"' || *at == '\\' ? "\\" : "");
-        strbuf_append_char(out, *at);
-    }
-    strbuf_append_char(out, '"');
+    strbuf_printf(out, "pid=\"%" PRIu32 "\"", record->pid);
+    metric_label_append_text(out, "executable", profile_string(view->profile, record->executable));
     if (view->append_labels != NULL) {
         view->append_labels(record->pid, out);
     }
