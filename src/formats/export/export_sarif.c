@@ -274,13 +274,9 @@ static MUST_USE enum err write_findings(struct sarif_writer *w)
 {
     const struct selection *selection = &w->view->selection;
     CLEANUP(findings_release) struct findings findings = {0};
-    CLEANUP(rss_breakdown_release) struct rss_breakdown breakdown = {0};
     struct summary summary;
     TRY(summary_build(selection, &summary));
-    if (selection->is_everything) {
-        TRY(rss_breakdown_build(w->view->profile, 0, &breakdown));
-    }
-    TRY(findings_build(selection, &summary, &breakdown, &findings));
+    TRY(findings_of(selection, &summary, &findings));
     for (size_t i = 0; i < findings.items.len; i++) {
         TRY(write_finding(w, &findings, &findings.items.items[i]));
     }

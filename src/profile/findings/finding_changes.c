@@ -161,18 +161,6 @@ static int compare(const void *left, const void *right)
     return of_a > of_b ? -1 : 1;
 }
 
-static MUST_USE enum err find(const struct diff *diff,
-                              const struct selection *selection,
-                              enum side side,
-                              struct findings *out)
-{
-    CLEANUP(rss_breakdown_release) struct rss_breakdown breakdown = {0};
-    if (selection->is_everything) {
-        TRY(rss_breakdown_build(selection->profile, 0, &breakdown));
-    }
-    return findings_build(selection, &diff->summaries[side], &breakdown, out);
-}
-
 enum err finding_changes_build(const struct diff *diff,
                                const struct selection *new,
                                const struct selection *old,
@@ -180,8 +168,8 @@ enum err finding_changes_build(const struct diff *diff,
                                struct finding_changes *out)
 {
     CLEANUP(finding_changes_release) struct finding_changes changes = {0};
-    TRY(find(diff, new, SIDE_NEW, &changes.findings[SIDE_NEW]));
-    TRY(find(diff, old, SIDE_OLD, &changes.findings[SIDE_OLD]));
+    TRY(findings_of(new, &diff->summaries[SIDE_NEW], &changes.findings[SIDE_NEW]));
+    TRY(findings_of(old, &diff->summaries[SIDE_OLD], &changes.findings[SIDE_OLD]));
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         const struct finding_vec *findings = &changes.findings[side].items;
         for (size_t i = 0; i < findings->len; i++) {

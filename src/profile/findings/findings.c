@@ -349,6 +349,16 @@ enum err findings_build(const struct selection *selection,
     return ERR_OK;
 }
 
+enum err
+findings_of(const struct selection *selection, const struct summary *summary, struct findings *out)
+{
+    CLEANUP(rss_breakdown_release) struct rss_breakdown breakdown = {0};
+    if (selection->is_everything) {
+        TRY(rss_breakdown_build(selection->profile, 0, &breakdown));
+    }
+    return findings_build(selection, summary, &breakdown, out);
+}
+
 void findings_release(struct findings *findings)
 {
     finding_vec_release(&findings->items);

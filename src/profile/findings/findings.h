@@ -82,6 +82,10 @@ enum err findings_build(const struct selection *selection,
                         const struct summary *summary,
                         const struct rss_breakdown *breakdown,
                         struct findings *out) MUST_USE;
+// The same, with an RSS breakdown that is built for it if the selection is everything.
+enum err findings_of(const struct selection *selection,
+                     const struct summary *summary,
+                     struct findings *out) MUST_USE;
 void findings_release(struct findings *findings);
 
 // One or more English sentences. Names are the recording's, not made safe.

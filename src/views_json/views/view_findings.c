@@ -140,11 +140,7 @@ enum err view_findings(struct view *view, const struct summary *summary)
 {
     CLEANUP(findings_release) struct findings findings = {0};
     CLEANUP(finding_row_vec_release) struct finding_row_vec rows = {0};
-    CLEANUP(rss_breakdown_release) struct rss_breakdown breakdown = {0};
-    if (view->selection->is_everything) {
-        TRY(rss_breakdown_build(view->profile, 0, &breakdown));
-    }
-    TRY(findings_build(view->selection, summary, &breakdown, &findings));
+    TRY(findings_of(view->selection, summary, &findings));
     for (size_t i = 0; i < findings.items.len; i++) {
         const struct finding *finding = &findings.items.items[i];
         const struct finding_row row = {
