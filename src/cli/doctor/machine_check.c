@@ -15,6 +15,7 @@
 #include "host/os/file.h"
 #include "host/text/format.h"
 #include "host/text/number.h"
+#include "host/text/proc_text.h"
 
 enum {
     TEXT_MAX_BYTES = 64 << 10,
@@ -46,20 +47,16 @@ static bool read_text(const char *root, const char *path, struct strbuf *out)
     return strbuf_result(out) == ERR_OK;
 }
 
-// Return the number behind a name at the start of a line, in that base; 0 without such a line.
-static uint64_t number_behind(const char *text, const char *name, unsigned base)
+// Return the number of a line of /proc/self/status, in that base; 0 without such a line.
+static uint64_t number_of(const char *status, const char *key, unsigned base)
 {
-    const size_t len = strlen(name);
+    const char *value = proc_text_value(status, key);
     uint64_t number = 0;
-    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-        line += line[0] == '\n';
-        if (strncmp(line, name, len) == 0) {
-            const char *at = line + len + strspn(line + len, " \t");
-            (void)number_take(&at, base, &number); // else it is 0
-            return number;
-        }
+    if (value != NULL) {
+        value += strspn(value, " \t");
+        (void)number_take(&value, base, &number); // else it is 0
     }
-    return 0;
+    return number;
 }
 
 static MUST_USE enum err answer(struct machine_result *out,
@@ -79,7 +76,7 @@ static enum err look_at_attaching(const char *root, struct machine_result *out)
     CLEANUP(strbuf_release) struct strbuf status = {0};
     (void)read_text(root, "/proc/self/status", &status); // else it has no capability
     const bool is_mighty =
-        (number_behind(strbuf_text(&status), "CapEff:", 16) >> SYS_PTRACE_BIT & 1) != 0;
+        (number_of(strbuf_text(&status), "CapEff", 16) >> SYS_PTRACE_BIT & 1) != 0;
     const bool has_yama = read_text(root, "/proc/sys/kernel/yama/ptrace_scope", &scope);
     const int level = has_yama ? strbuf_text(&scope)[0] - '0' : 0;
     if (level >= 3) {
@@ -105,7 +102,7 @@ static enum err look_at_seccomp(const char *root, struct machine_result *out)
 {
     CLEANUP(strbuf_release) struct strbuf status = {0};
     (void)read_text(root, "/proc/self/status", &status); // else there is no filter
-    if (number_behind(strbuf_text(&status), "Seccomp:", 10) != SECCOMP_FILTER) {
+    if (number_of(strbuf_text(&status), "Seccomp", 10) != SECCOMP_FILTER) {
         return answer(out, MACHINE_WORKS, "no filter around cairn", NULL);
     }
     return answer(out, MACHINE_LACKS, "cairn runs behind a filter, as in a container",
