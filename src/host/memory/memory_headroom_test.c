@@ -87,6 +87,16 @@ static void write_file(const char *folder, const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
+// Make a folder from the template with the files of a layout. `cgroup`: the path of one of them.
+static void make_layout(char *folder, char *cgroup, size_t cgroup_size, const struct layout *layout)
+{
+    assert_non_null(mkdtemp(folder));
+    for (size_t k = 0; k < FILES_MAX && layout->files[k][0] != NULL; k++) {
+        write_file(folder, layout->files[k][0], layout->files[k][1]);
+    }
+    (void)snprintf(cgroup, cgroup_size, "%s/cgroup", folder);
+}
+
 // Remove the files of a layout, and then the folders, which are then empty.
 static void remove_layout(const char *folder, const struct layout *layout)
 {
@@ -111,11 +121,7 @@ static void the_nearest_limit_counts(void **state)
         const struct layout *layout = &layouts[i];
         char folder[] = "/tmp/memory_headroom.XXXXXX";
         char cgroup[64];
-        assert_non_null(mkdtemp(folder));
-        for (size_t k = 0; k < FILES_MAX && layout->files[k][0] != NULL; k++) {
-            write_file(folder, layout->files[k][0], layout->files[k][1]);
-        }
-        (void)snprintf(cgroup, sizeof(cgroup), "%s/cgroup", folder);
+        make_layout(folder, cgroup, sizeof(cgroup), layout);
         const struct memory_headroom found = memory_headroom_of(cgroup, folder, folder);
         remove_layout(folder, layout);
         if (found.limit_bytes != layout->expected.limit_bytes ||
@@ -162,11 +168,7 @@ static void kills_count_where_they_are_counted(void **state)
         const struct layout *layout = &cases[i].layout;
         char folder[] = "/tmp/memory_headroom.XXXXXX";
         char cgroup[64];
-        assert_non_null(mkdtemp(folder));
-        for (size_t k = 0; k < FILES_MAX && layout->files[k][0] != NULL; k++) {
-            write_file(folder, layout->files[k][0], layout->files[k][1]);
-        }
-        (void)snprintf(cgroup, sizeof(cgroup), "%s/cgroup", folder);
+        make_layout(folder, cgroup, sizeof(cgroup), layout);
         const uint64_t kills = memory_kills_of(cgroup, folder, folder);
         remove_layout(folder, layout);
         assert_int_equal(kills, cases[i].kills);

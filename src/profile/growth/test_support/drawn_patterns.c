@@ -59,22 +59,15 @@ static void leak_on_a_base(struct drawn_run *run)
     drawn_take(run, 2, KEEP);
 }
 
-static void churn(struct drawn_run *run, unsigned blocks, unsigned units)
-{
-    for (unsigned i = 0; i < blocks; i++) {
-        drawn_take(run, units, 1 + (int)drawn_below(run, 8));
-    }
-}
-
 static void leak_under_churn(struct drawn_run *run)
 {
-    churn(run, FIGURE(0, 1, 4), 20);
+    drawn_churn(run, FIGURE(0, 1, 4), 20);
     drawn_take(run, 4, KEEP);
 }
 
 static void slow_leak_under_churn(struct drawn_run *run)
 {
-    churn(run, FIGURE(0, 3, 8), 10);
+    drawn_churn(run, FIGURE(0, 3, 8), 10);
     if (drawn_below(run, 10) == 0) {
         drawn_take(run, 10, KEEP);
     }
@@ -243,7 +236,7 @@ static void fill_and_then_work(struct drawn_run *run)
     if (drawn_at(run) < FIGURE(0, 180, 500)) {
         drawn_take(run, 50, KEEP);
     }
-    churn(run, 1, 4);
+    drawn_churn(run, 1, 4);
 }
 
 static void fill_slower_and_slower(struct drawn_run *run)
@@ -347,7 +340,7 @@ static void sessions(struct drawn_run *run)
 
 static void work(struct drawn_run *run)
 {
-    churn(run, FIGURE(0, 1, 5), 10);
+    drawn_churn(run, FIGURE(0, 1, 5), 10);
 }
 
 static void teeth(struct drawn_run *run)
@@ -481,7 +474,7 @@ static void log_grows(struct drawn_run *run)
 
 static void errors_leak(struct drawn_run *run)
 {
-    churn(run, 2, 10);
+    drawn_churn(run, 2, 10);
     if (drawn_below(run, (unsigned)run->ticks) < FIGURE(0, 20, 60)) {
         for (unsigned i = 0; i < 1 + drawn_below(run, 6); i++) {
             drawn_take(run, 20, KEEP);
@@ -491,7 +484,7 @@ static void errors_leak(struct drawn_run *run)
 
 static void rare_leak_under_churn(struct drawn_run *run)
 {
-    churn(run, 4, 10);
+    drawn_churn(run, 4, 10);
     if (drawn_below(run, (unsigned)run->ticks) < FIGURE(0, 60, 150)) {
         drawn_take(run, 40, KEEP);
     }
@@ -527,7 +520,7 @@ static void hump(struct drawn_run *run)
 
 static void leak_is_fixed(struct drawn_run *run)
 {
-    churn(run, FIGURE(1, 1, 3), 10);
+    drawn_churn(run, FIGURE(1, 1, 3), 10);
     if (drawn_at(run) < FIGURE(0, 300, 750)) {
         drawn_take(run, 10, KEEP);
     }
@@ -594,7 +587,7 @@ static void index_is_loaded_then_served(struct drawn_run *run)
         drawn_take(run, 100, KEEP);
         drawn_take(run, 100, KEEP);
     } else {
-        churn(run, 2, 3);
+        drawn_churn(run, 2, 3);
     }
 }
 

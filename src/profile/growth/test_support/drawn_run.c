@@ -212,3 +212,10 @@ struct growth_history drawn_history(const struct drawn_run *run)
                                    .repeats = count_repeats(run),
                                    .step = run->step};
 }
+
+void drawn_churn(struct drawn_run *run, unsigned blocks, unsigned units)
+{
+    for (unsigned i = 0; i < blocks; i++) {
+        drawn_take(run, units, 1 + (int)drawn_below(run, 8));
+    }
+}

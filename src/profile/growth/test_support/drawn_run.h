@@ -25,5 +25,7 @@ void drawn_free(struct drawn_run *run, int block);
 void drawn_free_all(struct drawn_run *run);
 void drawn_free_oldest(struct drawn_run *run);
 void drawn_free_any(struct drawn_run *run);
+// Allocate blocks of `units` that soon are freed.
+void drawn_churn(struct drawn_run *run, unsigned blocks, unsigned units);
 // Replace a block by one of `units`. Return its number.
 int drawn_resize(struct drawn_run *run, int block, unsigned units);

@@ -11,16 +11,9 @@
 #define KEEP                 DRAWN_NEVER
 #define TURN                 6.2831853
 
-static void churn(struct drawn_run *run, unsigned blocks, unsigned units)
-{
-    for (unsigned i = 0; i < blocks; i++) {
-        drawn_take(run, units, 1 + (int)drawn_below(run, 8));
-    }
-}
-
 static void errors_leak(struct drawn_run *run)
 {
-    churn(run, 3, 8);
+    drawn_churn(run, 3, 8);
     if (drawn_below(run, FIGURE(0, 4, 12)) == 0) {
         drawn_take(run, 30, KEEP);
     }
@@ -37,14 +30,14 @@ static void bursts_leave_something(struct drawn_run *run)
 {
     const unsigned part = (unsigned)run->now * FIGURE(0, 9, 20) * 10 / (unsigned)run->ticks % 10;
     if (part < 3) {
-        churn(run, 5, 12);
+        drawn_churn(run, 5, 12);
         drawn_take(run, 8, KEEP);
     }
 }
 
 static void leak_slows_down(struct drawn_run *run)
 {
-    churn(run, 1, 6);
+    drawn_churn(run, 1, 6);
     if (drawn_below(run, 1000) < 1000 / (1 + 3 * drawn_at(run) / 1000)) {
         drawn_take(run, 12, KEEP);
     }
@@ -52,7 +45,7 @@ static void leak_slows_down(struct drawn_run *run)
 
 static void copies_by_the_hour(struct drawn_run *run)
 {
-    churn(run, 2, 8);
+    drawn_churn(run, 2, 8);
     if (drawn_is_step(run, FIGURE(0, 15, 30))) {
         drawn_take(run, 200 + drawn_below(run, 50), KEEP);
     }
@@ -92,7 +85,7 @@ static void table_follows_the_load(struct drawn_run *run)
         run->slot = drawn_resize(run, run->slot, buckets);
         run->figures[3] = buckets;
     }
-    churn(run, 1, 4);
+    drawn_churn(run, 1, 4);
 }
 
 static void batch_by_batch(struct drawn_run *run)
@@ -119,7 +112,7 @@ static void data_are_loaded_early(struct drawn_run *run)
     if (drawn_at(run) >= moment && drawn_at(run) < moment + 30) {
         drawn_take(run, 50, KEEP);
     }
-    churn(run, 2, 7);
+    drawn_churn(run, 2, 7);
 }
 
 static void input_is_used_up(struct drawn_run *run)

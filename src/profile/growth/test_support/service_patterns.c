@@ -11,13 +11,6 @@
 #define KEEP                 DRAWN_NEVER
 #define TURN                 6.2831853
 
-static void churn(struct drawn_run *run, unsigned blocks, unsigned units)
-{
-    for (unsigned i = 0; i < blocks; i++) {
-        drawn_take(run, units, 1 + (int)drawn_below(run, 8));
-    }
-}
-
 // Each collection leaves an eighth of what was taken.
 static void collector_with_rising_floor(struct drawn_run *run)
 {
@@ -29,7 +22,7 @@ static void collector_with_rising_floor(struct drawn_run *run)
 
 static void few_large_leaks(struct drawn_run *run)
 {
-    churn(run, 3, 5);
+    drawn_churn(run, 3, 5);
     if (drawn_is_step(run, FIGURE(0, 8, 14))) {
         drawn_take(run, 800, KEEP);
     }
@@ -45,7 +38,7 @@ static void listeners_stay(struct drawn_run *run)
 
 static void leak_after_deploy(struct drawn_run *run)
 {
-    churn(run, 2, 12);
+    drawn_churn(run, 2, 12);
     if (drawn_at(run) >= FIGURE(0, 100, 600)) {
         drawn_take(run, 6, KEEP);
     }
@@ -55,10 +48,10 @@ static void leak_in_busy_hours(struct drawn_run *run)
 {
     const unsigned hour = (unsigned)run->now * FIGURE(0, 4, 9) * 10 / (unsigned)run->ticks % 10;
     if (hour >= 3 && hour < 8) {
-        churn(run, 4, 10);
+        drawn_churn(run, 4, 10);
         drawn_take(run, 5, KEEP);
     } else {
-        churn(run, 1, 10);
+        drawn_churn(run, 1, 10);
     }
 }
 
@@ -92,12 +85,12 @@ static void text_is_appended(struct drawn_run *run)
         run->figures[3] += 1 + drawn_below(run, 3);
         run->slot = drawn_resize(run, run->slot, 20 + run->figures[3]);
     }
-    churn(run, 1, 3);
+    drawn_churn(run, 1, 3);
 }
 
 static void history_by_minute(struct drawn_run *run)
 {
-    churn(run, 2, 5);
+    drawn_churn(run, 2, 5);
     if (drawn_is_step(run, FIGURE(0, 20, 60))) {
         drawn_take(run, 60, KEEP);
     }
@@ -129,7 +122,7 @@ static void leak_with_pauses(struct drawn_run *run)
     run->is_idle = turn == 1 && drawn_at(run) < 960;
     if (!run->is_idle) {
         drawn_take(run, 10, KEEP);
-        churn(run, 1, 10);
+        drawn_churn(run, 1, 10);
     }
 }
 
@@ -139,7 +132,7 @@ static void threads_are_not_joined(struct drawn_run *run)
         drawn_take(run, 90, KEEP);
         drawn_take(run, 2, KEEP);
     }
-    churn(run, 1, 2);
+    drawn_churn(run, 1, 2);
 }
 
 static void ring_becomes_longer(struct drawn_run *run)
@@ -193,7 +186,7 @@ static void plugin_is_loaded(struct drawn_run *run)
     if (drawn_at(run) >= moment && drawn_at(run) < moment + 20) {
         drawn_take(run, 40, KEEP);
     }
-    churn(run, 2, 6);
+    drawn_churn(run, 2, 6);
 }
 
 static void pool_keeps_its_most(struct drawn_run *run)
@@ -208,7 +201,7 @@ static void new_words_become_rare(struct drawn_run *run)
     if (drawn_below(run, 1000) < 1000 * exp(-(double)run->now / run->ticks * FIGURE(0, 12, 30))) {
         drawn_take(run, 5, KEEP);
     }
-    churn(run, 1, 5);
+    drawn_churn(run, 1, 5);
 }
 
 static void arena_of_a_request(struct drawn_run *run)
@@ -254,7 +247,7 @@ static void table_is_filled_by_need(struct drawn_run *run)
         drawn_take(run, 20, KEEP);
         run->figures[3]++;
     }
-    churn(run, 1, 4);
+    drawn_churn(run, 1, 4);
 }
 
 #define IS(class) (1U << GROWTH_##class)
