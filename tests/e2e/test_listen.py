@@ -225,7 +225,7 @@ def test_the_token_opens_as_bearer_and_as_password(scratch):
                                 (basic("", c.token), 200), (basic(c.token, ""), 401), (basic("any", c.token[:-1]), 401),
                                 ({"Authorization": "Basic !"}, 401)]:
             assert c.ask("/metrics", headers)[0] == status, headers
-        # A probe cannot send a token, and learns one bit. From other sites and names nobody learns it.
+        # A probe cannot send a token, so it learns one bit without. Requests of other sites and for other names are refused.
         assert c.ask("/ready", {})[0] == c.ask("/ready", {}, method="HEAD")[0] == 200
         assert c.ask("/ready", {"Host": "evil.example"})[0] == 421 and c.ask("/ready", {}, method="PUT")[0] == 401
         assert c.ask("/ready", {"Origin": "http://evil.example"})[0] == 403

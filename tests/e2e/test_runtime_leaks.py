@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a runtime keeps is no leak of its program: an empty program of each holds `cairn check --max-leaked 0`, and what a
-program leaks there is still found."""
+"""What a runtime keeps is not a leak of the program: an empty program of each runtime passes `cairn check --max-leaked 0`.
+What a program leaks itself is still found."""
 import re
 import subprocess
 

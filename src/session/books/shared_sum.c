@@ -147,7 +147,7 @@ void shared_sum_join(struct shared_sum *sum, struct sum_part *part)
         1 + atomic_fetch_add_explicit(&sum->thread_count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&sum->joins, 1, memory_order_relaxed);
     *part = (struct sum_part){.room_bytes = SUM_NOT_ALONE};
-    if (count == 2) { // the batch is still that of a thread alone
+    if (count == 2) { // until now the batch was for one thread
         atomic_store_explicit(&sum->stray_bytes,
                               atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed),
                               memory_order_relaxed);
