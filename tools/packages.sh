@@ -44,6 +44,9 @@ tarball="mmdebstrap binutils git"
 fresh="mmdebstrap util-linux"
 test_deb="lintian"
 
+# For make aarch64: the cross compiler, and what unpacks the libraries of the other machine.
+aarch64="gcc-aarch64-linux-gnu mmdebstrap"
+
 # For make test-packages: what checks and builds contrib/packages.
 packages="rpm rpmlint makepkg pacman-package-manager libarchive-tools nix-bin ruby"
 
@@ -60,6 +63,7 @@ sweep_more="gtk-3-examples gtk-4-examples zenity qttools5-dev-tools qt6-tools-de
 
 words_of() {
     case $1 in
+    aarch64) echo $aarch64 ;;
     build) echo $build ;;
     clickhouse) echo $clickhouse ;;
     demo) echo $demo ;;
@@ -74,7 +78,7 @@ words_of() {
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are build, clickhouse, demo, fresh, package, packages, pictures, runtimes, sweep, sweep-more, tarball, test and test-deb" >&2
+        echo "packages: no set is called $1; there are aarch64, build, clickhouse, demo, fresh, package, packages, pictures, runtimes, sweep, sweep-more, tarball, test and test-deb" >&2
         exit 2
         ;;
     esac
