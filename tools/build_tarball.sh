@@ -22,7 +22,7 @@ newest_glibc=2.31         # for what runs in cairn's own processes
 newest_glibc_preload=2.17 # for what is loaded into programs
 of_glibc=' libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1 libresolv.so.2 ld-linux-x86-64.so.2 '
 packages="libc6-dev libdw-dev libelf-dev libiberty-dev libcurl4-gnutls-dev libzstd-dev zlib1g-dev libxxhash-dev
-    libjansson-dev libmicrohttpd-dev libncurses-dev libpcre2-dev libdebuginfod1"
+    libjansson-dev libmicrohttpd-dev libncurses-dev libpcre2-dev libbz2-dev libdebuginfod1"
 loaded_by_name="libmicrohttpd.so.12 libdebuginfod.so.1 libcurl-gnutls.so.4"
 
 fail() {

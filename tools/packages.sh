@@ -12,7 +12,7 @@ set -eu
 
 build="gcc make cmake ninja-build pkg-config
     libdw-dev libelf-dev libiberty-dev libcurl4-openssl-dev libzstd-dev zlib1g-dev libxxhash-dev libjansson-dev
-    libmicrohttpd-dev libncurses-dev libpcre2-dev libsqlite3-dev libzydis-dev"
+    libmicrohttpd-dev libncurses-dev libpcre2-dev libsqlite3-dev libzydis-dev liblzma-dev libbz2-dev"
 
 demo="g++"
 
