@@ -429,6 +429,7 @@ void recorder_result_release(struct recorder_result *result)
     struct recorder_state *s = result->state;
     if (s != NULL) {
         session_clock_stop(&s->clock);
+        aside_free(s->waiting_aside);
         checkpoint_release(&s->checkpoint);
         aggregator_snapshot_release(&s->snapshot);
         rec_symbol_vec_release(&s->symbols);

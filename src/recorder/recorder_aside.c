@@ -50,9 +50,21 @@ static void note_left(struct recorder_state *s)
     }
 }
 
+// By the thread that waits for further work, or by a new one.
+static struct aside *start(struct recorder_state *s, const struct aside_work *work)
+{
+    struct aside *aside = s->waiting_aside;
+    if (aside == NULL) {
+        return aside_start(work);
+    }
+    s->waiting_aside = NULL;
+    aside_again(aside, work);
+    return aside;
+}
+
 enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *work)
 {
-    struct aside *aside = s->left_asides < LEFT_ASIDE_MAX ? aside_start(work) : NULL;
+    struct aside *aside = s->left_asides < LEFT_ASIDE_MAX ? start(s, work) : NULL;
     if (aside == NULL) {
         work->release(work->context);
         return ERR_IO;
@@ -76,7 +88,8 @@ enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *wo
         }
     }
     s->has_work_aside = false;
-    aside_free(aside);
+    aside_free(s->waiting_aside); // there is none: work aside does not begin other work aside
+    s->waiting_aside = aside;
     return ERR_OK;
 }
 

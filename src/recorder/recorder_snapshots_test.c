@@ -52,6 +52,7 @@ static void set_up(struct fixture *f)
 
 static void tear_down(struct fixture *f)
 {
+    aside_free(f->s->waiting_aside);
     proc_sampler_release(&f->s->sampler);
     memory_snapshots_release(&f->s->memory_snapshots);
     aggregator_release(&f->s->aggregator);

@@ -178,10 +178,11 @@ struct recorder_state {
     struct joining_vec joining;
     struct settled_process_vec settled;
     struct searched_copy_vec copies;
-    uint32_t left_steps;  // threads that did not come back in time
-    uint32_t left_asides; // the same, of other work aside
-    bool has_work_aside;  // which is waited for
-    bool is_answering;    // a request of `cairn ctl`
+    uint32_t left_steps;         // threads that did not come back in time
+    uint32_t left_asides;        // the same, of other work aside
+    bool has_work_aside;         // which is waited for
+    struct aside *waiting_aside; // a thread that takes the next work; owned
+    bool is_answering;           // a request of `cairn ctl`
     struct exec_follow follow;
     struct plain_modules *plain_modules; // of attach_options; owned, kept if a thread was left
     struct process_runtimes runtimes;

@@ -15,6 +15,7 @@ enum stage {
     STAGE_RUNNING,
     STAGE_TELLING,
     STAGE_OVER,
+    STAGE_ENDED,
     STAGE_LEFT,
 };
 
@@ -46,21 +47,43 @@ static uint32_t stage_of(const struct aside *aside)
     return atomic_load_explicit(&aside->stage, memory_order_acquire);
 }
 
-static void *run(void *context)
+// Tell that the stage is another one.
+static void enter(struct aside *aside, enum stage stage)
 {
-    struct aside *aside = context;
+    // Release: pairs with the acquire of stage_of.
+    atomic_store_explicit(&aside->stage, stage, memory_order_release);
+    (void)sys_futex_wake(&aside->stage, 1); // the other side may not sleep
+}
+
+// Do the work. Return whether further work may come.
+static bool run_once(struct aside *aside)
+{
     const struct aside_work work = aside->work;
-    (void)pthread_detach(pthread_self()); // not joined by anything
     work.run(work.context);
     if (end_run(aside, STAGE_TELLING)) {
         if (work.tell != NULL) {
             work.tell(work.context);
         }
-        // Release: pairs with the acquire of stage_of.
-        atomic_store_explicit(&aside->stage, STAGE_OVER, memory_order_release);
-        (void)sys_futex_wake(&aside->stage, 1); // it may not sleep
-    } else if (work.release != NULL) {
+        enter(aside, STAGE_OVER);
+        return true;
+    }
+    if (work.release != NULL) {
         work.release(work.context);
+    }
+    return false;
+}
+
+static void *run(void *context)
+{
+    struct aside *aside = context;
+    (void)pthread_detach(pthread_self()); // not joined by anything
+    while (run_once(aside)) {
+        while (stage_of(aside) == STAGE_OVER) {
+            (void)sys_futex_wait(&aside->stage, STAGE_OVER, NULL); // the loop sees why it ended
+        }
+        if (stage_of(aside) == STAGE_ENDED) {
+            break;
+        }
     }
     let_go(aside);
     return NULL;
@@ -83,6 +106,12 @@ struct aside *aside_start(const struct aside_work *work)
         return NULL;
     }
     return aside;
+}
+
+void aside_again(struct aside *aside, const struct aside_work *work)
+{
+    aside->work = *work;
+    enter(aside, STAGE_RUNNING);
 }
 
 bool aside_is_over(const struct aside *aside)
@@ -110,6 +139,7 @@ void aside_free(struct aside *aside)
     }
     while (!aside_await(aside, NS_PER_S)) { // it may still tell
     }
+    enter(aside, STAGE_ENDED);
     let_go(aside);
 }
 

@@ -7,9 +7,12 @@
 // its thread releases what it works on when it comes back, if ever.
 //
 //   RUNNING --work is over--> TELLING --told--> OVER      the starter has `context` again
-//      `------starter-------> LEFT                        the thread has it
+//    | ^                                         | |
+//    | `--------------aside_again----------------' `--aside_free--> ENDED: the thread ends
+//    `------starter-------> LEFT                          the thread has `context`
 //
-// The starter never waits for the end of the thread: on a busy machine that may come late.
+// The starter never waits for the end of the thread: on a busy machine that may come late. A thread
+// whose work is over takes further work: to start one takes as long as most of what is read.
 //
 // Context: H. One thread starts, awaits, and frees or leaves.
 #pragma once
@@ -32,12 +35,17 @@ struct aside;
 // caller's.
 struct aside *aside_start(const struct aside_work *work) MUST_USE;
 
+// Give further work to the thread whose work is over; the context of the work before is the
+// caller's.
+void aside_again(struct aside *aside, const struct aside_work *work);
+
 bool aside_is_over(const struct aside *aside);
 
 // Wait for it, at most `limit_ns`. Return whether it is over.
 bool aside_await(const struct aside *aside, uint64_t limit_ns);
 
-// Free work that is over, or that could not be left; `context` is the caller's again. Accepts NULL.
+// Free work that is over, or that could not be left, and end its thread; `context` is the caller's
+// again. Accepts NULL.
 void aside_free(struct aside *aside);
 
 // Leave the work to its thread, together with `context`. Return false if it is over by now, or

@@ -93,6 +93,42 @@ static void do_nothing(void *context)
     (void)context;
 }
 
+static void note_thread(void *context)
+{
+    *(pthread_t *)context = pthread_self();
+}
+
+// And one that is left then has the work that was given last.
+static void a_thread_takes_further_work(void **state)
+{
+    (void)state;
+    pthread_t threads[3];
+    struct aside *aside = NULL;
+    for (int i = 0; i < 3; i++) {
+        const struct aside_work work = {.run = note_thread, .context = threads + i};
+        if (aside == NULL) {
+            aside = aside_start(&work);
+            assert_non_null(aside);
+        } else {
+            aside_again(aside, &work);
+        }
+        assert_true(aside_await(aside, DEADLINE_S * NS_PER_S));
+        assert_true(pthread_equal(threads[0], threads[i]));
+    }
+    struct errand errand = {0};
+    assert_int_equal(sem_init(&errand.may_end, 0, 0), 0);
+    assert_int_equal(sem_init(&errand.was_released, 0, 0), 0);
+    const struct aside_work last = {
+        .run = run, .release = release, .tell = tell, .context = &errand};
+    aside_again(aside, &last);
+    assert_true(aside_leave(aside));
+    assert_int_equal(sem_post(&errand.may_end), 0);
+    while (sem_wait(&errand.was_released) != 0) {
+    }
+    assert_int_equal(errand.runs, 1);
+    assert_int_equal(errand.told, 0);
+}
+
 static long sleeps_of_this_thread(void)
 {
     struct rusage usage;
@@ -142,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_that_is_over_is_the_starters),
         cmocka_unit_test(work_that_is_left_is_its_threads),
+        cmocka_unit_test(a_thread_takes_further_work),
         cmocka_unit_test(the_starter_sleeps_once),
         cmocka_unit_test(without_a_thread_nothing_is_started),
     };
