@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregate/aggregator_process.h"
+#include "aggregate/live_blocks/live_walk.h"
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "host/containers/map_u64.h"
@@ -133,7 +134,8 @@ struct subject {
     struct living_process living;
     struct map_reading reading;
     struct address_range_vec own;
-    uint64_t live_bytes; // when its map was read
+    uint64_t listed_changes; // blocks that changed while those of books were listed
+    uint64_t live_bytes;     // when its map was read
     uint64_t mapped_bytes;
 };
 
@@ -148,17 +150,17 @@ static bool is_still_there(struct subject *subject)
     return recorder_find_again(subject->s, &subject->living);
 }
 
-// Others shall not wait for a process with a long map or many blocks. Return whether its live
-// blocks are others now.
-static bool drain_meanwhile(void *context)
+// Others shall not wait for a process with a long map or many blocks. Return as rss_process.pause.
+static uint64_t drain_meanwhile(void *context)
 {
     struct subject *subject = context;
     const struct drain *drain = &subject->s->drain;
     const uint64_t begun_ns = clock_thread_cpu_ns();
-    const uint64_t before = drain_events_of(drain, subject->living.slot);
+    const uint64_t before = drain_changes_of(drain, subject->living.slot);
     (void)!recorder_drain(subject->s); // a failure is seen at the next one
     subject->s->served_ns += clock_thread_cpu_ns() - begun_ns;
-    return !is_still_there(subject) || drain_events_of(drain, subject->living.slot) != before;
+    return is_still_there(subject) ? drain_changes_of(drain, subject->living.slot) - before
+                                   : LIVE_WALK_GONE;
 }
 
 // Note what the threads have sent by now.
@@ -244,6 +246,16 @@ static bool read_pages(void *context, struct page_wants *wants)
     return subject->s->drain.passes != passes;
 }
 
+// As drain_meanwhile, while blocks are listed.
+static bool listing_goes_on(void *context)
+{
+    struct subject *subject = context;
+    const uint64_t changed = drain_meanwhile(subject);
+    const bool is_there = changed != LIVE_WALK_GONE;
+    subject->listed_changes += is_there ? changed : 0;
+    return is_there;
+}
+
 static bool is_libc(const char *path)
 {
     static const char *const names[] = {"libc.so", "libc-2.", "ld-musl-"};
@@ -283,10 +295,15 @@ static enum err split(struct subject *subject, uint32_t flags, struct memory_mom
     const size_t parts = moment->tables.parts.len;
     const size_t survivors = moment->tables.survivors.len;
     const size_t claims = moment->tables.claims.len;
+    TRY(drain_books_list_blocks(&s->drain, process, listing_goes_on, subject, &s->listed_blocks));
+    if (!is_still_there(subject)) {
+        return ERR_OK;
+    }
     const struct rss_process what = {
         .aggregator = &s->aggregator,
         .process = process,
         .listed = &s->listed_blocks,
+        .listed_changes = subject->listed_changes,
         .own = &subject->own,
         .stack_tops = &subject->reading.tops,
         .stack_pointers = &subject->reading.pointers,
@@ -302,7 +319,6 @@ static enum err split(struct subject *subject, uint32_t flags, struct memory_mom
     };
     struct rec_memory_snapshot snapshot = {
         .time_ms = moment->time_ms, .process = process->index, .flags = flags};
-    TRY(drain_books_list_blocks(&s->drain, process, &s->listed_blocks));
     TRY(rss_split(&what, &subject->reading.map, (uint32_t)moment->memory_snapshots.len,
                   &s->aggregator.strings, &snapshot, &moment->tables));
     if (!is_still_there(subject)) {

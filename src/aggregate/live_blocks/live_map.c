@@ -138,20 +138,62 @@ bool live_map_take_from_table(struct live_map *map, uint64_t address, struct liv
     return true;
 }
 
+// Step to the next block in `recent`. Return false at its end.
+static bool step_in_recent(const struct live_map *map,
+                           struct live_map_position *position,
+                           uint64_t *address,
+                           struct live_block *block)
+{
+    while (map->recent != NULL && position->recent < RECENT_PLACES) {
+        const uint32_t place = position->recent++;
+        const struct recent_block *recent = map->recent + place;
+        if (is_alive(recent)) {
+            *address = address_of(recent);
+            *block = recent->block;
+            if (position->seen != NULL) {
+                position->seen->addresses[place] = *address;
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool was_seen(const struct live_map_position *position, uint64_t address)
+{
+    return position->seen != NULL && position->seen->addresses[recent_place(address)] == address;
+}
+
+enum live_step live_map_step(const struct live_map *map,
+                             struct live_map_position *position,
+                             uint64_t *address,
+                             struct live_block *block)
+{
+    if (position->recent <= RECENT_PLACES) {
+        if (step_in_recent(map, position, address, block)) {
+            return LIVE_STEP_BLOCK;
+        }
+        position->recent = RECENT_PLACES + 1;
+        return LIVE_STEP_PART;
+    }
+    for (;;) {
+        const enum live_step step = live_table_step(&map->table, &position->table, address, block);
+        if (step != LIVE_STEP_BLOCK || !was_seen(position, *address)) {
+            return step;
+        }
+    }
+}
+
 bool live_map_next(const struct live_map *map,
                    struct live_map_position *position,
                    uint64_t *address,
                    struct live_block *block)
 {
-    while (map->recent != NULL && position->recent < RECENT_PLACES) {
-        const struct recent_block *recent = map->recent + position->recent++;
-        if (is_alive(recent)) {
-            *address = address_of(recent);
-            *block = recent->block;
-            return true;
-        }
+    enum live_step step = LIVE_STEP_PART;
+    while (step == LIVE_STEP_PART) {
+        step = live_map_step(map, position, address, block);
     }
-    return live_table_next(&map->table, &position->table, address, block);
+    return step == LIVE_STEP_BLOCK;
 }
 
 void live_map_renumber(struct live_map *map, const uint32_t *rows)

@@ -60,9 +60,14 @@ enum err live_map_add_to_table(struct live_map *map, uint64_t address, struct li
 bool live_map_take_from_table(struct live_map *map, uint64_t address, struct live_block *out);
 
 // Heap blocks of glibc are 16 bytes apart.
+static inline uint32_t recent_place(uint64_t address)
+{
+    return (uint32_t)(address >> 4 ^ address >> 16) & (RECENT_PLACES - 1);
+}
+
 static inline struct recent_block *live_map_place(const struct live_map *map, uint64_t address)
 {
-    return map->recent + ((address >> 4 ^ address >> 16) & (RECENT_PLACES - 1));
+    return map->recent + recent_place(address);
 }
 
 static inline void
@@ -152,12 +157,27 @@ static inline void live_map_prefetch_add(const struct live_map *map, uint64_t ad
     }
 }
 
+// The addresses that a walk has found in `recent`, by place.
+struct recent_seen {
+    uint64_t addresses[RECENT_PLACES];
+};
+
 // A position in a walk over all blocks. The order of addresses is arbitrary; blocks of one address
-// come oldest first. Zeroed: the start. The map must not change during the walk.
+// come oldest first. Zeroed: the start.
+// The blocks in `recent` are the first part, those of the table follow (live_table.h). The map may
+// change between parts if `seen` has room: what has moved to the table meanwhile is not visited
+// twice.
 struct live_map_position {
     uint32_t recent;
     struct live_table_position table;
+    struct recent_seen *seen; // borrowed, zeroed; NULL: none
 };
+enum live_step live_map_step(const struct live_map *map,
+                             struct live_map_position *position,
+                             uint64_t *address,
+                             struct live_block *block);
+
+// Step over the ends of parts of a map that does not change. Return false at the end.
 bool live_map_next(const struct live_map *map,
                    struct live_map_position *position,
                    uint64_t *address,

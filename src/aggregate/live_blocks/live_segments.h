@@ -9,6 +9,10 @@
 
 #include "host/containers/vec.h"
 
+enum {
+    SEGMENT_DEPTH_MAX = 20,
+};
+
 struct live_slot; // see slot_line.h
 
 struct live_segment {

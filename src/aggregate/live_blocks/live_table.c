@@ -266,33 +266,27 @@ bool live_table_has(struct live_table *map, uint64_t address)
     return place_find(&place, address >> 3) != NULL;
 }
 
-static bool next_box(const struct live_table *map,
-                     struct live_table_position *position,
-                     uint64_t *address,
-                     struct live_block *block)
+static enum live_step next_box(const struct live_table *map,
+                               struct live_table_position *position,
+                               uint64_t *address,
+                               struct live_block *block)
 {
     const struct live_box *box = map->boxes.all.items + (position->box - 1);
     *address = position->address;
     *block = box->block;
     position->box = box->next == BOX_NONE ? 0 : box->next + 1;
-    return true;
+    return LIVE_STEP_BLOCK;
 }
 
-bool live_table_next(const struct live_table *map,
-                     struct live_table_position *position,
-                     uint64_t *address,
-                     struct live_block *block)
+static enum live_step step_in_segment(const struct live_table *map,
+                                      struct live_table_position *position,
+                                      uint64_t *address,
+                                      struct live_block *block)
 {
-    if (position->box != 0) {
-        return next_box(map, position, address, block);
-    }
-    while (position->segment < map->segments.list.len) {
-        const struct live_segment *segment = map->segments.list.items + position->segment;
-        if (position->slot == segment->page_count * PAGE_SLOTS) {
-            position->segment++;
-            position->slot = 0;
-            continue;
-        }
+    const struct live_segments *all = &map->segments;
+    const struct live_segment *segment =
+        all->list.items + all->directory[position->hashes >> (SEGMENT_DEPTH_MAX - all->depth)];
+    while (position->slot < segment->page_count * PAGE_SLOTS) {
         const struct live_slot *slot = segment->slots + position->slot++;
         if (slot->key == 0) {
             continue;
@@ -304,11 +298,32 @@ bool live_table_next(const struct live_table *map,
         }
         *address = position->address;
         slot_unpack(slot, block);
-        return true;
+        return LIVE_STEP_BLOCK;
+    }
+    position->hashes += 1u << (SEGMENT_DEPTH_MAX - segment->depth);
+    position->slot = 0;
+    return LIVE_STEP_PART;
+}
+
+enum live_step live_table_step(const struct live_table *map,
+                               struct live_table_position *position,
+                               uint64_t *address,
+                               struct live_block *block)
+{
+    if (position->box != 0) {
+        return next_box(map, position, address, block);
+    }
+    if (map->segments.list.len > 0 && position->hashes < 1u << SEGMENT_DEPTH_MAX) {
+        return step_in_segment(map, position, address, block);
+    }
+    if (position->slot == 0) {
+        position->slot = 1;
+        return LIVE_STEP_PART;
     }
     uint32_t box = 0;
+    position->slot = 0;
     if (!map_u64_next(&map->odd, &position->odd, &position->address, &box)) {
-        return false;
+        return LIVE_STEP_END;
     }
     position->box = box + 1;
     return next_box(map, position, address, block);
@@ -362,8 +377,10 @@ bool live_table_check(const struct live_table *map)
     uint64_t address = 0;
     struct live_block block;
     uint64_t seen = 0;
-    while (seen <= map->live_count && live_table_next(map, &position, &address, &block)) {
-        seen++;
+    enum live_step step = LIVE_STEP_PART;
+    while (seen <= map->live_count && step != LIVE_STEP_END) {
+        step = live_table_step(map, &position, &address, &block);
+        seen += step == LIVE_STEP_BLOCK;
     }
     return seen == map->live_count;
 }

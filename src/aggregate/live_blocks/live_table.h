@@ -66,19 +66,29 @@ bool live_table_needs_prefetch(const struct live_table *map);
 // Start loading what a later call for `address` will need. Affects only speed.
 void live_table_prefetch(const struct live_table *map, uint64_t address);
 
+// What a step of a walk found.
+enum live_step {
+    LIVE_STEP_BLOCK,
+    LIVE_STEP_PART, // the end of a part: the table may change before the next step
+    LIVE_STEP_END,
+};
+
 // A position in a walk over all blocks. The order of addresses is arbitrary; blocks of one address
-// come oldest first. Zeroed: the start. The map must not change during the walk.
+// come oldest first. Zeroed: the start.
+// A part is a segment, or the blocks of one odd address. Segments are visited in the order of the
+// hashes that they have, which splits keep. So if the table changes between parts, each block that
+// stays is visited once. Only odd addresses may be missed then, or visited twice.
 struct live_table_position {
-    uint32_t segment;
+    uint32_t hashes; // top bits of the hash, SEGMENT_DEPTH_MAX of them, where the segment begins
     uint32_t slot;
     uint32_t box; // index + 1 of the next box of the current address; 0: none
     size_t odd;
     uint64_t address;
 };
-bool live_table_next(const struct live_table *map,
-                     struct live_table_position *position,
-                     uint64_t *address,
-                     struct live_block *block);
+enum live_step live_table_step(const struct live_table *map,
+                               struct live_table_position *position,
+                               uint64_t *address,
+                               struct live_block *block);
 
 // Give rows new numbers, none larger than the old one: row r becomes rows[r].
 void live_table_renumber(struct live_table *map, const uint32_t *rows);

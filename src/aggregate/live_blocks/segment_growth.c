@@ -11,7 +11,6 @@ enum {
     PAGE_OF_SLOTS_BYTES = PAGE_SLOTS * sizeof(struct live_slot),
     SEGMENT_PAGES_MAX = 128,
     KICKS_MAX = 200,
-    DEPTH_MAX = 20,
 };
 
 // A segment that grows has FRESH slots of a page, out of 256. The halves of a split segment begin
@@ -266,7 +265,7 @@ enum err live_segments_grow(struct live_segments *all, uint64_t hash)
     }
     uint32_t index = all->directory[directory_slot(all, hash)];
     struct live_segment *segment = all->list.items + index;
-    if (segment->page_count >= SEGMENT_PAGES_MAX && segment->depth < DEPTH_MAX) {
+    if (segment->page_count >= SEGMENT_PAGES_MAX && segment->depth < SEGMENT_DEPTH_MAX) {
         return segment_split(all, index, hash);
     }
     uint32_t wanted = pages_for(all, segment->used_count, 0);

@@ -81,14 +81,19 @@ uint64_t drain_events(const struct drain *drain)
     return events;
 }
 
-uint64_t drain_events_of(const struct drain *drain, uint32_t slot)
+static uint64_t changes_of(const struct drain_lane *lane)
 {
-    uint64_t events = drain->ended_events;
+    return lane->reader.events - lane->reader.passing_events;
+}
+
+uint64_t drain_changes_of(const struct drain *drain, uint32_t slot)
+{
+    uint64_t changes = slot < SESSION_MAX_PROCESSES ? drain->processes[slot].ended_changes : 0;
     for (uint32_t i = 0; i < drain->active_count; i++) {
         const struct drain_lane *lane = drain->lanes[drain->active[i]];
-        events += lane->process == slot ? lane->reader.events : 0;
+        changes += lane->process == slot ? changes_of(lane) : 0;
     }
-    return events;
+    return changes;
 }
 
 enum err drain_merge_stacks(struct drain *drain)
@@ -293,6 +298,7 @@ static void lane_end(struct drain *drain, uint32_t i)
                           end_of_thread(drain, process));
     hold_budget_end_thread(&drain->budget, &lane->budget);
     process->lane_count--;
+    process->ended_changes += changes_of(lane);
     // Relaxed: its writer is dead.
     process->killed_threads +=
         process->is_dead && atomic_load_explicit(&lane->reader.consumer.lane->state,

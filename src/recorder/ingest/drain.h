@@ -83,6 +83,7 @@ struct drain_process {
     bool is_our_namespace; // its thread ids are valid for us
     uint32_t lane_count;
     uint32_t killed_threads; // lanes that were open when it was dead
+    uint64_t ended_changes;  // drain_changes_of its ended lanes
     uint32_t strange_checks; // checks in a row that found another process
     uint64_t alive_ms;       // when it was found alive; of one with a pidfd: the last time
     uint64_t dead_ms;        // when it was found dead: it did nothing later
@@ -209,6 +210,5 @@ bool drain_has_counted(const struct drain *drain, uint32_t slot);
 // Return the number of records counted so far.
 uint64_t drain_events(const struct drain *drain);
 
-// Return a number that changes when records of a process's slot are counted. It may change without
-// them, too.
-uint64_t drain_events_of(const struct drain *drain, uint32_t slot);
+// Return how often live blocks of the process in a slot have come or gone, at most.
+uint64_t drain_changes_of(const struct drain *drain, uint32_t slot);

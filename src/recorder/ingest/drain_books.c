@@ -159,6 +159,8 @@ struct listing {
     const struct aggregator_process *process;
     uint64_t now_ms;
     struct listed_block_vec *blocks;
+    bool (*goes_on)(void *context);
+    void *context; // of goes_on
     enum err err;
 };
 
@@ -181,18 +183,29 @@ static void pass_stale(void *context, const struct word_block *word)
     (void)word;
 }
 
+static bool listing_goes_on(void *context)
+{
+    const struct listing *l = context;
+    return l->goes_on == NULL || l->goes_on(l->context);
+}
+
 enum err drain_books_list_blocks(const struct drain *drain,
                                  const struct aggregator_process *process,
+                                 bool (*goes_on)(void *context),
+                                 void *context,
                                  struct listed_block_vec *out)
 {
     listed_block_vec_clear(out);
     if (process->book_nodes.len == 0) {
         return ERR_OK;
     }
-    struct listing listing = {
-        .process = process, .now_ms = drain->aggregator->totals.now_ms, .blocks = out};
+    struct listing listing = {.process = process,
+                              .now_ms = drain->aggregator->totals.now_ms,
+                              .blocks = out,
+                              .goes_on = goes_on,
+                              .context = context};
     const struct block_words_visitor visitor = {
-        .context = &listing, .live = list_block, .stale = pass_stale};
+        .context = &listing, .live = list_block, .stale = pass_stale, .goes_on = listing_goes_on};
     TRY(block_words_list(drain->session->memfd, SESSION_WORDS_OFFSET,
                          words_process_number(process->join_number), &visitor, NULL));
     return listing.err;

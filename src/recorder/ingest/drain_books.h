@@ -28,9 +28,12 @@ void drain_books_end_process(struct drain *drain, uint32_t slot);
 // It has ended: at later peaks than the one at which its blocks left the sum it held nothing.
 void drain_books_ended_process(const struct drain *drain, struct aggregator_process *process);
 
-// List the live blocks of threads that keep books, in the order of their addresses.
+// List the live blocks of threads that keep books, in the order of their addresses. `goes_on`, or
+// NULL, is called each millisecond, and may drain; if it returns false, the list is left.
 enum err drain_books_list_blocks(const struct drain *drain,
                                  const struct aggregator_process *process,
+                                 bool (*goes_on)(void *context),
+                                 void *context,
                                  struct listed_block_vec *out) MUST_USE;
 
 // The lanes of a pass have been read.

@@ -234,7 +234,7 @@ static void assert_blocks(struct world *w)
 {
     CLEANUP(listed_block_vec_release) struct listed_block_vec listed = {0};
     const struct aggregator_process *process = w->f.on.aggregator.processes.items[0];
-    assert_int_equal(drain_books_list_blocks(&w->f.on.drain, process, &listed), ERR_OK);
+    assert_int_equal(drain_books_list_blocks(&w->f.on.drain, process, NULL, NULL, &listed), ERR_OK);
     size_t at = 0;
     for (uint32_t i = 0; i < BLOCKS; i++) {
         if (w->places[i].size_bytes != 0) {

@@ -159,6 +159,7 @@ static inline enum err add_pair(struct lane_reader *reader,
     const bool is_temporary =
         record->tag == WIRE_PAIR_TEMPORARY || record->tag == WIRE_PAIRS_TEMPORARY;
     reader->events += (uint64_t)2 * record->count;
+    reader->passing_events += (uint64_t)2 * record->count;
     return aggregator_pairs(aggregator, row, record->count, record->size_bytes, is_temporary);
 }
 

@@ -36,14 +36,15 @@ struct lane_reader {
     struct aggregator_thread thread;
     struct lane_dictionary dictionary;
     struct lane_texts texts;
-    uint64_t *piece;     // owned: LANE_READER_PIECE_WORDS words, NULL until the first one
-    size_t piece_len;    // words copied
-    size_t piece_at;     // words counted
-    size_t fetched;      // words prefetched
-    uint64_t piece_pos;  // position of its first word in the ring
-    uint64_t next_stamp; // of the first unread record; 0: none, or not known yet
-    uint64_t lie_stamp;  // replaces later stamps after an impossible one; 0: none so far
-    uint64_t events;     // allocations and frees counted in all
+    uint64_t *piece;         // owned: LANE_READER_PIECE_WORDS words, NULL until the first one
+    size_t piece_len;        // words copied
+    size_t piece_at;         // words counted
+    size_t fetched;          // words prefetched
+    uint64_t piece_pos;      // position of its first word in the ring
+    uint64_t next_stamp;     // of the first unread record; 0: none, or not known yet
+    uint64_t lie_stamp;      // replaces later stamps after an impossible one; 0: none so far
+    uint64_t events;         // allocations and frees counted in all
+    uint64_t passing_events; // of these, of blocks that lived between two records only
     // Records taken from the lane's nursery. They belong behind the ring's byte late_pos.
     struct u64_vec late;
     uint64_t late_pos;

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "aggregate/live_blocks/live_walk.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
@@ -291,10 +292,10 @@ static void memory_behind_a_file_is_its_own_as_far_as_its_headers_say(void **sta
     }
 }
 
-static bool count_pause(void *context)
+static uint64_t count_pause(void *context)
 {
     (*(unsigned *)context)++;
-    return false;
+    return 0;
 }
 
 // Others are not held up by a map of many areas.
@@ -335,35 +336,64 @@ enum {
     HEAP_BLOCKS = 60000,
 };
 
-// A process whose blocks change in some of the pauses of its split.
+// A process whose blocks change in the pauses of its split.
 struct pausing {
     struct fixture f;
     unsigned random;
     unsigned pauses;
-    unsigned disturbed; // pauses in which they change
-    unsigned changes;
-    unsigned next; // number of the next block
+    unsigned last_pause;      // the process goes in this one; 0: it stays
+    unsigned changes_a_pause; // so many blocks come, and as many go
+    unsigned changes;         // so far
+    uint64_t changed_bytes;   // of these blocks
+    unsigned next;            // number of the next block
+    unsigned first_left;      // that of the oldest one
 };
+
+static uint64_t number_address(unsigned number)
+{
+    return HEAP_START + 16 + (uint64_t)number * 256;
+}
+
+static unsigned number_size(unsigned number)
+{
+    return 1 + number * 2654435761u % 200;
+}
 
 static void allocate_next(struct pausing *p)
 {
-    const uint64_t address = HEAP_START + 16 + (uint64_t)p->next++ * 256;
-    allocate(&p->f, address, 1 + draw_below(&p->random, 200));
+    allocate(&p->f, number_address(p->next), number_size(p->next));
+    p->next++;
 }
 
-static bool change_sometimes(void *context)
+static uint64_t change_some(void *context)
 {
     struct pausing *p = context;
-    const bool changes = draw_below(&p->random, 100) < p->disturbed;
+    assert_true(p->last_pause == 0 || p->pauses < p->last_pause); // it is asked for nothing later
     p->pauses++;
-    p->changes += changes;
-    for (unsigned i = 0; changes && i < 1 + draw_below(&p->random, 40); i++) {
+    for (unsigned i = 0; i < p->changes_a_pause; i++) {
+        p->changed_bytes += number_size(p->next) + number_size(p->first_left);
         allocate_next(p);
+        assert_int_equal(
+            aggregator_free(&p->f.aggregator, &p->f.thread, number_address(p->first_left++), false),
+            ERR_OK);
+        p->changes += 2;
     }
-    return changes;
+    return p->pauses == p->last_pause ? LIVE_WALK_GONE : 2 * (uint64_t)p->changes_a_pause;
 }
 
-static void split_pausing(struct pausing *p, bool (*pause)(void *context))
+static void open_pausing(struct pausing *p)
+{
+    char map[80];
+    (void)snprintf(map, sizeof(map), "%x-%x rw-p 0 00:00 0 [heap]\nRss: %d kB\n", HEAP_START,
+                   HEAP_START + HEAP_PAGES * 4096, HEAP_PAGES * 4);
+    open_fixture(&p->f, map);
+    p->f.resident = 0xfedcba9876543210;
+    while (p->next < HEAP_BLOCKS) {
+        allocate_next(p);
+    }
+}
+
+static void split_pausing(struct pausing *p, uint64_t (*pause)(void *context))
 {
     struct fixture *f = &p->f;
     const struct rss_process what = {.aggregator = &f->aggregator,
@@ -382,34 +412,47 @@ static void split_pausing(struct pausing *p, bool (*pause)(void *context))
                      ERR_OK);
 }
 
-// Whatever happens in the pauses, the result is that of one walk over the blocks of one moment.
+// Whatever happens in the pauses, the walks go on, with as many pauses. What is off is in the
+// blocks that came or went, and the snapshot says so; if they are many, pages are not judged.
 static void many_blocks_are_split_with_pauses(void **state)
 {
     (void)state;
-    static const unsigned disturbed[] = {0, 3, 10, 30, 100};
-    for (size_t i = 0; i < ARRAY_LEN(disturbed); i++) {
-        struct pausing p = {.random = (unsigned)i, .disturbed = disturbed[i]};
-        char map[80];
-        (void)snprintf(map, sizeof(map), "%x-%x rw-p 0 00:00 0 [heap]\nRss: %d kB\n", HEAP_START,
-                       HEAP_START + HEAP_PAGES * 4096, HEAP_PAGES * 4);
-        open_fixture(&p.f, map);
-        p.f.resident = 0xfedcba9876543210;
-        while (p.next < HEAP_BLOCKS) {
-            allocate_next(&p);
-        }
-        split_pausing(&p, change_sometimes);
-        assert_in_range(p.pauses, disturbed[i] == 0 ? 14 : 3, 60);
-        assert_true(disturbed[i] < 100 ? p.changes <= 3 : p.changes == 3);
+    static const unsigned changes[] = {0, 1, 100, 5000};
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        struct pausing p = {.changes_a_pause = changes[i]};
+        open_pausing(&p);
+        split_pausing(&p, change_some);
+        assert_in_range(p.pauses, 2 * (HEAP_BLOCKS / LIVE_WALK_STEP),
+                        3 * (HEAP_BLOCKS / LIVE_WALK_STEP + 1));
         const struct rec_memory_snapshot paused = p.f.snapshot;
-        const struct rss_tables tables = TAKE(p.f.tables);
         split_pausing(&p, NULL);
-        assert_memory_equal(&paused, &p.f.snapshot, sizeof(paused));
-        assert_int_equal(tables.parts.len, p.f.tables.parts.len);
-        assert_memory_equal(tables.parts.items, p.f.tables.parts.items,
-                            tables.parts.len * sizeof(*tables.parts.items));
-        assert_int_equal(tables.survivors.len, p.f.tables.survivors.len);
-        struct rss_tables used = tables;
-        rss_tables_release(&used);
+        const struct rec_memory_snapshot *now = &p.f.snapshot;
+        assert_in_range(paused.requested_bytes, excess_u64(now->requested_bytes, p.changed_bytes),
+                        now->requested_bytes + p.changed_bytes);
+        assert_in_range(paused.live_bytes, excess_u64(now->live_bytes, p.changed_bytes),
+                        now->live_bytes + p.changed_bytes);
+        assert_int_equal(paused.rss_bytes, now->rss_bytes);
+        assert_int_equal(paused.flags & REC_SNAPSHOT_ESTIMATED,
+                         changes[i] != 0 ? REC_SNAPSHOT_ESTIMATED : 0);
+        assert_int_equal(paused.flags & REC_SNAPSHOT_RELEASED,
+                         p.changes < HEAP_BLOCKS / 16 ? REC_SNAPSHOT_RELEASED : 0);
+        if (changes[i] == 0) {
+            assert_memory_equal(&paused, now, sizeof(paused));
+        }
+        close_fixture(&p.f);
+    }
+}
+
+// Nothing of a process is looked at after the pause in which it went.
+static void a_process_may_go_while_it_is_split(void **state)
+{
+    (void)state;
+    for (unsigned last = 1; last <= 6; last++) {
+        struct pausing p = {.changes_a_pause = 10, .last_pause = last};
+        open_pausing(&p);
+        split_pausing(&p, change_some);
+        assert_int_equal(p.pauses, last);
+        assert_int_equal(p.f.tables.survivors.len, 0);
         close_fixture(&p.f);
     }
 }
@@ -683,6 +726,7 @@ int main(void)
         cmocka_unit_test(memory_behind_a_file_is_its_own_as_far_as_its_headers_say),
         cmocka_unit_test(a_long_map_is_split_with_pauses),
         cmocka_unit_test(many_blocks_are_split_with_pauses),
+        cmocka_unit_test(a_process_may_go_while_it_is_split),
         cmocka_unit_test(blocks_that_come_while_pages_are_read_count),
         cmocka_unit_test(appended_tables_are_of_later_snapshots),
         cmocka_unit_test(what_an_allocator_says_divides_its_heap),

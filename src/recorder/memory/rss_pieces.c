@@ -361,7 +361,7 @@ enum err rss_pieces_cut(const struct rss_process *what,
     struct cutting c = {.what = what, .map = map, .out = out};
     for (; c.area < map->areas.len; c.area++) {
         if (c.area % PAUSE_AREAS == PAUSE_AREAS - 1 && what->pause != NULL) {
-            what->pause(what->context);
+            (void)what->pause(what->context); // no block is visited
         }
         const struct memory_area *area = area_of(&c, c.area);
         const char *path = path_of(&c, c.area);

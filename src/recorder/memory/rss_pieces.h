@@ -65,6 +65,7 @@ struct rss_process {
     const struct aggregator *aggregator;
     const struct aggregator_process *process;
     const struct listed_block_vec *listed; // of threads that keep books; NULL: none
+    uint64_t listed_changes;               // live blocks that changed while they were listed
     const struct address_range_vec *own;   // cairn's own memory
     const struct u64_vec *stack_tops;      // ends of known threads' stacks, in order
     const struct u64_vec *stack_pointers;  // of sleeping threads, in order
@@ -75,9 +76,8 @@ struct rss_process {
     const struct rec_hook_vec *hooks;      // names allocators; NULL: none
     // Read all wanted pages. Return whether events were counted meanwhile.
     bool (*read_pages)(void *context, struct page_wants *wants);
-    // Each millisecond of a long map or of many blocks. Return whether live blocks of the process
-    // have changed meanwhile. NULL: no pauses.
-    bool (*pause)(void *context);
+    // Each millisecond of a long map or of many blocks, as live_walk.pause. NULL: no pauses.
+    uint64_t (*pause)(void *context);
     void *context;
 };
 

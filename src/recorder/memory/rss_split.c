@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregate/live_blocks/block_extent.h"
+#include "aggregate/live_blocks/live_walk.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/minmax.h"
@@ -16,9 +17,8 @@ enum {
     FREE_HEAD = 48,      // of a free chunk: what malloc_trim keeps of it
     HEAP_ENDS = 1 << 20, // a heap that is so much smaller than it may be has its arena's top
     RECENT_PARTS = 256,
-    PAUSE_STEPS = 1024,  // a millisecond of work
-    PAUSE_BLOCKS = 8192, // the same, at most
-    PAUSED_TRIES = 3,
+    PAUSE_STEPS = 1024,   // a millisecond of work
+    CHANGED_DIVISOR = 16, // of blocks: while fewer changed, the split holds
 };
 
 #define SEARCHED_BYTES_MIN ((uint64_t)1 << 20) // of sparse pages
@@ -55,6 +55,13 @@ struct split_part {
 
 DEFINE_VEC(split_part_vec, struct split_part);
 
+struct splitting;
+
+typedef void block_visit(struct splitting *s,
+                         struct rss_piece *piece,
+                         uint64_t address,
+                         const struct live_block *block);
+
 struct splitting {
     const struct rss_process *what;
     const struct memory_areas *map;
@@ -62,9 +69,10 @@ struct splitting {
     struct resident_pages pages;
     struct survivors survivors;
     struct survivor_list survivor_list;
-    enum err err;      // of a visit to a block
-    bool may_pause;    // in a walk over the blocks
-    bool is_disturbed; // the blocks have changed in a pause: the walk was left
+    struct live_walk walk;    // of the blocks
+    block_visit *visit;       // of a walk
+    struct rss_piece *latest; // of the block before; NULL: none
+    enum err err;             // of a visit to a block
     bool is_estimated;
     struct split_part_vec parts;
     uint32_t recent[RECENT_PARTS]; // by hash: 1 + index in parts
@@ -100,60 +108,36 @@ static struct rss_piece *piece_at(const struct splitting *s, uint64_t address)
     return first < s->pieces.len && piece->start <= address ? piece : NULL;
 }
 
-// Let others be served between two steps. Return whether the walk goes on.
-static bool goes_on(struct splitting *s, size_t step)
+static void visit_block(void *context, uint64_t address, const struct live_block *block)
 {
-    if (step % PAUSE_BLOCKS == PAUSE_BLOCKS - 1 && s->may_pause && !s->is_disturbed) {
-        s->is_disturbed = s->what->pause(s->what->context);
+    struct splitting *s = context;
+    struct rss_piece *piece = s->latest;
+    if (piece == NULL || address < piece->start || address >= piece->end) {
+        piece = piece_at(s, address);
     }
-    return !s->is_disturbed;
-}
-
-// Call `visit` for each live block of threads that keep books. They are in the order of addresses.
-static void each_listed_block(struct splitting *s,
-                              void (*visit)(struct splitting *s,
-                                            struct rss_piece *piece,
-                                            uint64_t address,
-                                            const struct live_block *block))
-{
-    const struct listed_block_vec *listed = s->what->listed;
-    struct rss_piece *piece = NULL;
-    for (size_t i = 0; listed != NULL && i < listed->len && goes_on(s, i); i++) {
-        const struct listed_block *of = listed->items + i;
-        if (piece == NULL || of->address < piece->start || of->address >= piece->end) {
-            piece = piece_at(s, of->address);
-        }
-        if (piece != NULL) {
-            visit(s, piece, of->address,
-                  &(struct live_block){
-                      .size_bytes = of->size_bytes, .born_ms = of->born_ms, .row = of->row});
-        }
+    s->latest = piece;
+    if (piece != NULL) {
+        s->visit(s, piece, address, block);
     }
 }
 
 // Call `visit` for each live block within a piece. A sampled block counts for all blocks that it
-// stands for, as if they were beside it.
-static void each_block(struct splitting *s,
-                       void (*visit)(struct splitting *s,
-                                     struct rss_piece *piece,
-                                     uint64_t address,
-                                     const struct live_block *block))
+// stands for, as if they were beside it. Blocks of threads that keep books are in the order of
+// addresses.
+static enum err each_block(struct splitting *s, block_visit *visit)
 {
-    struct live_map_position position = {0};
-    struct live_block block;
-    uint64_t address;
-    struct rss_piece *piece = NULL;
-    for (size_t i = 0;
-         goes_on(s, i) && live_map_next(&s->what->process->live, &position, &address, &block);
-         i++) {
-        if (piece == NULL || address < piece->start || address >= piece->end) {
-            piece = piece_at(s, address);
-        }
-        if (piece != NULL) {
-            visit(s, piece, address, &block);
-        }
+    const struct listed_block_vec *listed = s->what->listed;
+    s->visit = visit;
+    s->latest = NULL;
+    s->walk.block_count = 0;
+    TRY(live_walk_run(&s->walk, &s->what->process->live));
+    for (size_t i = 0; listed != NULL && i < listed->len && !s->walk.is_gone; i++) {
+        const struct listed_block *of = listed->items + i;
+        const struct live_block block = {
+            .size_bytes = of->size_bytes, .born_ms = of->born_ms, .row = of->row};
+        live_walk_visit(&s->walk, of->address, &block);
     }
-    each_listed_block(s, visit);
+    return ERR_OK;
 }
 
 static void count_block(struct splitting *s,
@@ -171,9 +155,9 @@ static void count_block(struct splitting *s,
 }
 
 // Memory with live blocks is heap, whatever its shape.
-static void find_heap(struct splitting *s)
+static enum err find_heap(struct splitting *s)
 {
-    each_block(s, count_block);
+    TRY(each_block(s, count_block));
     for (size_t i = 0; i < s->pieces.len; i++) {
         struct rss_piece *piece = s->pieces.items + i;
         if (piece->live_count > 0 && piece->kind != REC_PART_OWN) {
@@ -185,6 +169,7 @@ static void find_heap(struct splitting *s)
             piece->node = REC_NONE;
         }
     }
+    return ERR_OK;
 }
 
 static bool has_pages(const struct splitting *s, const struct rss_piece *piece)
@@ -284,7 +269,7 @@ static void set_rules(struct splitting *s)
 static void pause_sometimes(const struct splitting *s, size_t step)
 {
     if (step % PAUSE_STEPS == PAUSE_STEPS - 1 && s->what->pause != NULL) {
-        s->what->pause(s->what->context);
+        (void)s->what->pause(s->what->context); // no block is visited
     }
 }
 
@@ -352,8 +337,7 @@ static enum err find_pieces(struct splitting *s)
     rss_piece_vec_clear(&s->pieces);
     s->requested_bytes = 0;
     TRY(rss_pieces_cut(s->what, s->map, &s->pieces));
-    find_heap(s);
-    return ERR_OK;
+    return find_heap(s);
 }
 
 // Read which pages are resident. If events were counted meanwhile, the blocks are others now.
@@ -429,7 +413,7 @@ static enum err measure(struct splitting *s)
     }
     TRY(survivors_init(&s->survivors, &s->pages));
     set_rules(s);
-    each_block(s, measure_block);
+    TRY(each_block(s, measure_block));
     find_released(s);
     if (s->what->foreign != NULL) {
         measure_free(s);
@@ -706,6 +690,12 @@ static void note_survivor(struct splitting *s,
     }
 }
 
+// Whether it is known, at least by an estimate, how full each page is.
+static bool is_fill_known(const struct splitting *s)
+{
+    return !s->is_estimated && s->walk.changed_count <= s->walk.block_count / CHANGED_DIVISOR;
+}
+
 // Find who keeps sparse pages resident. Healthy heaps have few, and are not searched.
 static enum err
 find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *survivors)
@@ -718,15 +708,15 @@ find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *sur
             survivors_sum(&s->survivors, piece->area, all, &s->sparse);
         }
     }
-    if (s->is_estimated || !s->what->is_heap_known) {
+    if (!is_fill_known(s) || !s->what->is_heap_known) {
         s->sparse = (struct sparse_pages){.empty_bytes = empty_bytes};
     }
     if (s->sparse.sparse_bytes < SEARCHED_BYTES_MIN) {
         return ERR_OK;
     }
-    each_block(s, note_survivor);
+    TRY(each_block(s, note_survivor));
     TRY(s->err);
-    return s->is_disturbed ? ERR_OK : survivor_list_append_top(&s->survivor_list, index, survivors);
+    return s->walk.is_gone ? ERR_OK : survivor_list_append_top(&s->survivor_list, index, survivors);
 }
 
 static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapshot)
@@ -751,22 +741,11 @@ static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapsh
     snapshot->empty_page_bytes = min_u64(s->sparse.empty_bytes, snapshot->kept_bytes);
     snapshot->sparse_page_bytes = s->sparse.sparse_bytes;
     snapshot->sparse_block_bytes = s->sparse.block_bytes;
-    snapshot->flags |= s->is_estimated ? REC_SNAPSHOT_ESTIMATED : 0;
+    snapshot->flags |= s->is_estimated || s->walk.changed_count > 0 ? REC_SNAPSHOT_ESTIMATED : 0;
     const struct foreign_heap *foreign = s->what->foreign;
     const bool is_foreign_known = foreign != NULL && foreign->is_read && foreign->is_whole;
-    const bool is_released_known = !s->is_estimated && (s->what->is_heap_known || is_foreign_known);
+    const bool is_released_known = is_fill_known(s) && (s->what->is_heap_known || is_foreign_known);
     snapshot->flags |= is_released_known ? REC_SNAPSHOT_RELEASED : 0;
-}
-
-static enum err split_once(struct splitting *s,
-                           uint32_t index,
-                           struct string_table *strings,
-                           struct rec_survivor_vec *survivors)
-{
-    TRY(find_pieces(s));
-    TRY(s->is_disturbed ? ERR_OK : measure(s));
-    TRY(s->is_disturbed ? ERR_OK : make_parts(s, strings));
-    return s->is_disturbed ? ERR_OK : find_survivors(s, index, survivors);
 }
 
 enum err rss_split(const struct rss_process *what,
@@ -776,14 +755,17 @@ enum err rss_split(const struct rss_process *what,
                    struct rec_memory_snapshot *snapshot,
                    struct rss_tables *tables)
 {
-    for (unsigned tries = what->pause != NULL ? PAUSED_TRIES : 0;; tries--) {
-        CLEANUP(splitting_release)
-        struct splitting s = {.what = what, .map = map, .may_pause = tries > 0};
-        TRY(split_once(&s, index, strings, &tables->survivors));
-        if (!s.is_disturbed) {
-            TRY(append_parts(&s, index, tables));
-            add_up(&s, snapshot);
-            return ERR_OK;
-        }
-    }
+    CLEANUP(splitting_release) struct splitting s = {.what = what, .map = map};
+    s.walk = (struct live_walk){.visit = visit_block,
+                                .context = &s,
+                                .pause = what->pause,
+                                .pause_context = what->context,
+                                .changed_count = what->listed_changes};
+    TRY(find_pieces(&s));
+    TRY(measure(&s));
+    TRY(make_parts(&s, strings));
+    TRY(find_survivors(&s, index, &tables->survivors));
+    TRY(append_parts(&s, index, tables));
+    add_up(&s, snapshot);
+    return ERR_OK;
 }

@@ -15,8 +15,10 @@
 //
 // Where pages of the heap are almost empty, their survivors are listed (survivors.h).
 //
-// Others are served between the steps of a walk over many blocks. If the blocks have changed then,
-// the walk begins anew, so that it is of one moment; the last of some tries has no pauses.
+// Others are served between the steps of a walk over many blocks, and blocks may change then. The
+// walk goes on, and visits each block once that was there all the time. Of the others it has some:
+// the snapshot is an estimate. If more than a sixteenth of the blocks changed, what a release would
+// return and what is sparse is unknown. If the process goes meanwhile, its split is worthless.
 //
 // Cost: a read of pagemap for the heap and cut areas, two walks over the live blocks, or three with
 // sparse pages. Memory: of resident_pages.h and survivors.h for these areas. Areas whose pages are

@@ -54,6 +54,8 @@ struct listing {
     struct word_block blocks[PAGE_BLOCKS_MAX]; // of one page
     uint32_t block_count;
     struct word_block latest; // not reported yet; row 0: none
+    uint32_t since_pause;     // blocks
+    bool is_left;             // the visitor does not go on
 };
 
 // Report a block, unless it overlaps the one before: then report the older one as stale.
@@ -145,6 +147,15 @@ static void visit_page(struct listing *l, uint32_t page, uint64_t address)
     for (uint32_t i = 0; i < l->block_count; i++) {
         report(l, &l->blocks[i]);
     }
+    l->since_pause += l->block_count;
+}
+
+static void pause_sometimes(struct listing *l)
+{
+    if (l->since_pause >= BLOCK_WORDS_PAUSE && l->visitor->goes_on != NULL) {
+        l->since_pause = 0;
+        l->is_left = !l->visitor->goes_on(l->visitor->context);
+    }
 }
 
 // Read a part of the file; false: it is shorter, or cannot be read.
@@ -182,7 +193,7 @@ static bool read_words(int fd, uint64_t offset, void *to, size_t len_bytes, bool
 static bool visit_region(struct listing *l, uint64_t offset, uint64_t address)
 {
     const struct chunk *c = &l->chunk;
-    for (uint64_t place = 0; place < WORDS_REGION_BYTES; place += CHUNK_BYTES) {
+    for (uint64_t place = 0; place < WORDS_REGION_BYTES && !l->is_left; place += CHUNK_BYTES) {
         if (!READ_TABLE(l, coarse, offset, place, WORDS_COARSE_BITS) ||
             (c->has_coarse && !READ_TABLE(l, large, offset, place, WORDS_COARSE_BITS)) ||
             !READ_TABLE(l, middle, offset, place, WORDS_MIDDLE_BITS) ||
@@ -196,6 +207,7 @@ static bool visit_region(struct listing *l, uint64_t offset, uint64_t address)
         for (uint32_t page = 0; page < PAGES; page++) {
             visit_page(l, page, address + place + ((uint64_t)page << PAGE_BITS));
         }
+        pause_sometimes(l);
     }
     return true;
 }

@@ -11,19 +11,27 @@
 // freed past the hooks, and if they are of one age, the one that starts inside the other. It is
 // reported apart.
 //
-// While the process runs, the list is a sample: each word is either that of a block or not.
+// While the process runs, the list is a sample: each word is either that of a block or not. Others
+// can be served between two chunks.
 // Context: H. Failure: ERR_NO_MEMORY, ERR_IO; some blocks were reported then.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "session/books/block_words.h"
 
+enum {
+    BLOCK_WORDS_PAUSE = 4096 // about a millisecond of work
+};
+
 struct block_words_visitor {
     void *context;
     void (*live)(void *context, const struct word_block *block);
     void (*stale)(void *context, const struct word_block *block);
+    // After each BLOCK_WORDS_PAUSE blocks or more. Return false to end the visit. NULL: none.
+    bool (*goes_on)(void *context);
 };
 
 // Visit the blocks of all regions of `process` in the file whose words begin at `base`.

@@ -172,6 +172,61 @@ static void regions_are_listed_in_order(void **state)
     free(found);
 }
 
+// A list that others interrupt.
+struct interrupted {
+    uint32_t live_count;
+    uint32_t longest; // blocks between two pauses
+    uint32_t since;
+    uint32_t pauses;
+    uint32_t last_pause; // it does not go on after this one; 0: it does
+};
+
+static void count_live(void *context, const struct word_block *block)
+{
+    struct interrupted *list = context;
+    (void)block;
+    list->live_count++;
+    list->since++;
+    list->longest = list->since > list->longest ? list->since : list->longest;
+}
+
+static bool count_pause(void *context)
+{
+    struct interrupted *list = context;
+    list->since = 0;
+    return ++list->pauses != list->last_pause;
+}
+
+static void others_are_served_between_chunks(void **state)
+{
+    (void)state;
+    enum {
+        BLOCKS = 60000,
+        STEP = 256,
+    };
+    int fd = words_file_new();
+    struct process_words *words = open_words(&fd, 1, WORDS_TINY_NEVER);
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        const struct word_block block = {.address = 0x7f0000000000 + (uint64_t)i * STEP,
+                                         .size_bytes = 100,
+                                         .row = 1 + i,
+                                         .birth_ms = 3};
+        struct words_ended ended;
+        assert_true(words_put(words, &block, &ended));
+    }
+    for (uint32_t last = 0; last <= 3; last++) {
+        struct interrupted list = {.last_pause = last};
+        const struct block_words_visitor visitor = {
+            .context = &list, .live = count_live, .stale = count_live, .goes_on = count_pause};
+        struct err_info info = {0};
+        assert_int_equal(block_words_list(fd, 0, 1, &visitor, &info), ERR_OK);
+        assert_int_equal(list.pauses, last != 0 ? last : BLOCKS / BLOCK_WORDS_PAUSE);
+        assert_in_range(list.longest, 1, BLOCK_WORDS_PAUSE + 1);
+        assert_int_equal(list.live_count, last != 0 ? last * BLOCK_WORDS_PAUSE : BLOCKS);
+    }
+    (void)close(fd);
+}
+
 static void write_random(int fd, uint64_t offset, uint64_t count, uint64_t *random)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -236,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(live_blocks_are_listed_in_order),
         cmocka_unit_test(regions_are_listed_in_order),
+        cmocka_unit_test(others_are_served_between_chunks),
         cmocka_unit_test(a_scribbled_file_is_listed_within_bounds),
         cmocka_unit_test(a_short_file_is_an_error),
     };
