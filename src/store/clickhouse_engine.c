@@ -418,8 +418,8 @@ static MUST_USE enum err count_in_system(struct clickhouse_engine *e,
                          info);
 }
 
-// Make the costs NULL that the recordings do not know. The server does it in its own time, and its
-// mutations know no current database.
+// Make the costs NULL that the recordings do not know, in tables of before version 4. The server
+// does it in its own time, and its mutations know no current database.
 static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_info *info)
 {
     static const char *const tables[] = {"recordings", "rows"};
@@ -450,6 +450,7 @@ upgrade(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
 {
     int64_t columns = 0;
     int64_t plain = 0;
+    int64_t live = 0;
     int64_t distributed = 0;
     TRY(count_in_system(
         e, "columns WHERE database=?1 AND table='recordings' AND name='interval_bytes'", &columns,
@@ -458,6 +459,8 @@ upgrade(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
                         "columns WHERE database=?1 AND table='rows' AND name='own_peak_bytes'"
                         " AND type='Int64'",
                         &plain, info));
+    TRY(count_in_system(e, "columns WHERE database=?1 AND table='rows' AND name='live_blocks'",
+                        &live, info));
     if (*version < STORE_VERSION) {
         TRY(count_in_system(
             e, "tables WHERE database=?1 AND name='recordings' AND engine='Distributed'",
@@ -471,8 +474,9 @@ upgrade(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
     }
     TRY(columns > 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_interval, info));
     TRY(plain == 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_unknown, info));
+    TRY(*version < 3 ? forget_unknown(e, info) : ERR_OK);
+    TRY(live > 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_live, info));
     if (*version < STORE_VERSION) {
-        TRY(forget_unknown(e, info));
         TRY(run(e, CLICKHOUSE_MARK, info));
     }
     *version = STORE_VERSION;

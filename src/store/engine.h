@@ -37,6 +37,8 @@ struct dialect {
     const char *const *schema;       // statements, ended by NULL
     const char *const *add_interval; // the same, from version 1 to 2
     const char *const *add_unknown;  // and to 3
+    const char *const *add_live;     // and to 4
+    const char *const *show_live;    // of SQLite, instead of the latter: views of this connection
 };
 
 struct store;
@@ -100,5 +102,5 @@ clickhouse_engine_open(const char *url, bool creates, struct store **out, struct
 
 // The number of the schema.
 enum {
-    STORE_VERSION = 3
+    STORE_VERSION = 4
 };

@@ -388,8 +388,11 @@ static MUST_USE enum err upgrade(struct sqlite_engine *e, struct err_info *info)
     if (problem == ERR_OK && version == 1) {
         problem = run_all(e, sqlite_dialect.add_interval, info);
     }
-    if (problem == ERR_OK && version < STORE_VERSION) {
+    if (problem == ERR_OK && version < 3) {
         problem = run_all(e, sqlite_dialect.add_unknown, info);
+    }
+    if (problem == ERR_OK && version < STORE_VERSION) {
+        problem = run_all(e, sqlite_dialect.add_live, info);
     }
     return end_transaction(&e->engine, problem, info);
 }
@@ -410,10 +413,10 @@ static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err
     if (application != APPLICATION_ID) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", e->path);
     }
-    if (version == 2 && sqlite3_db_readonly(e->database, "main") == 1) {
-        return ERR_OK; // queries have the same answers
+    if ((version == 2 || version == 3) && sqlite3_db_readonly(e->database, "main") == 1) {
+        return run_all(e, sqlite_dialect.show_live, info); // queries have the same answers then
     }
-    if (version == 1 || version == 2) {
+    if (version >= 1 && version < STORE_VERSION) {
         return upgrade(e, info);
     }
     if (version != STORE_VERSION) {

@@ -31,7 +31,8 @@
 
 // A cost of `recordings`, or NULL if the recording does not know it. It is 0 until the server has
 // brought an older store up to date, and in a file of SQLite that may only be read.
-#define KNOWN(cost) "CASE WHEN unknown LIKE '%," cost ",%' THEN NULL ELSE " cost " END AS " cost
+#define KNOWN(key, column) \
+    "CASE WHEN unknown LIKE '%," key ",%' THEN NULL ELSE " column " END AS " column
 
 // The sums of a function over the recordings of a version, and the variance of their mean.
 #define SUM_OF(version, what) "sum(CASE WHEN version=" version " THEN " what " ELSE 0 END)"
@@ -52,8 +53,10 @@
     "GROUP BY function_id) WHERE " order " LIMIT ?8) " NAMES " ORDER BY " by
 const struct store_query query_list = {
     .name = "list",
-    .sql = "SELECT recording_id,service,version,host,time,{COST}," KNOWN("allocations") ","
-           KNOWN("leaked_bytes") ",runtime_ms,is_oom,path," ERROR(SQUARES, UNKNOWN)
+    .sql = "SELECT recording_id,service,version,host,time,{COST},"
+           KNOWN("allocations", "allocations") ","
+           KNOWN("leaked_bytes", "live_bytes") ",runtime_ms,is_oom,path,"
+           ERROR(SQUARES, UNKNOWN)
            " FROM recordings WHERE " SCOPE
            " ORDER BY time DESC,recording_id LIMIT ?8",
 };
@@ -137,9 +140,9 @@ static const struct store_query query_oom = {
            COUNT("is_oom=1 AND ") " AS of_ooms,"
            "round(avg(bytes*100.0/total_bytes),1) AS mean_percent"
            " FROM (SELECT recording_id,function_id,bytes,total_bytes,is_estimate FROM "
-           "(SELECT recording_id,function_id,sum(leaked_bytes) AS bytes FROM rows WHERE"
+           "(SELECT recording_id,function_id,sum(live_bytes) AS bytes FROM rows WHERE"
            CHOSEN("is_oom=1 AND ") "GROUP BY recording_id,function_id) {JOIN} "
-           "(SELECT recording_id,leaked_bytes AS total_bytes,is_estimate FROM recordings WHERE "
+           "(SELECT recording_id,live_bytes AS total_bytes,is_estimate FROM recordings WHERE "
            "is_oom=1 AND " SCOPE ") USING (recording_id)) WHERE bytes>0 AND bytes*100>=total_bytes"
            " GROUP BY function_id ORDER BY ooms DESC,mean_percent DESC,function_id LIMIT ?8) "
            NAMES " ORDER BY ooms DESC,mean_percent DESC,function",
@@ -190,7 +193,7 @@ enum err store_query_render(const struct store_query *query,
                  {"{IN}", dialect->in},
                  {"{INT}", dialect->integer},
                  {"{BLIND}", cost_get_info(cost)->unit == COST_UNIT_BYTES ? "0" : "1"},
-                 {"{COST}", cost_get_info(cost)->key}};
+                 {"{COST}", cost_get_info(cost)->column}};
     for (const char *at = query->sql; *at != '\0';) {
         size_t taken = 0;
         for (size_t i = 0; *at == '{' && i < ARRAY_LEN(words); i++) {

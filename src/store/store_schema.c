@@ -7,13 +7,16 @@
 
 #include "base/compiler.h"
 
-// X(cost) for each cost (profile/model/cost.h), in the order of enum cost, with commas between.
+// X(column) for each cost (profile/model/cost.h), in the order of enum cost, with commas between.
+// What is live at the end had other names before version 4, although it may not be leaked.
 // clang-format off
-#define EACH_COST(X)                                                                           \
+#define EACH_COST_BUT(X, live_bytes, live_blocks)                                              \
     X("peak_bytes") "," X("peak_blocks") "," X("allocations") "," X("allocated_bytes") ","     \
     X("frees") "," X("freed_bytes") "," X("temporary") "," X("temporary_bytes") ","            \
-    X("leaked_bytes") "," X("leaked_allocations") "," X("own_peak_bytes")
+    X(live_bytes) "," X(live_blocks) "," X("own_peak_bytes")
 // clang-format on
+#define EACH_COST(X)      EACH_COST_BUT(X, "live_bytes", "live_blocks")
+#define EACH_COST_3(X)    EACH_COST_BUT(X, "leaked_bytes", "leaked_allocations")
 #define AS_INT(cost)      cost " INT"
 #define AS_NULLABLE(cost) cost " Nullable(Int64)"
 #define MODIFIED(cost)    "MODIFY COLUMN " AS_NULLABLE(cost)
@@ -46,7 +49,7 @@ static const char *const sqlite_schema[] = {
     "CREATE VIEW IF NOT EXISTS rows AS SELECT r.service,r.version,r.host,r.time,c.*"
     " FROM row_costs AS c JOIN recordings AS r ON r.recording_id=c.recording_id",
     "PRAGMA application_id=0x6361736f",
-    "PRAGMA user_version=3",
+    "PRAGMA user_version=4",
     NULL,
 };
 
@@ -62,13 +65,27 @@ static const char *const sqlite_interval[] = {
          " r.recording_id=row_costs.recording_id) LIKE '%," cost ",%' THEN NULL ELSE " cost " END"
 
 static const char *const sqlite_unknown[] = {
-    "UPDATE recordings SET " EACH_COST(IF_KNOWN) " WHERE unknown<>''",
-    "UPDATE row_costs SET " EACH_COST(
+    "UPDATE recordings SET " EACH_COST_3(IF_KNOWN) " WHERE unknown<>''",
+    "UPDATE row_costs SET " EACH_COST_3(
         IF_RECORDING_KNOWS) " WHERE recording_id IN (SELECT recording_id FROM recordings WHERE "
                             "unknown<>'')",
-    "PRAGMA user_version=3",
     NULL,
 };
+
+static const char *const sqlite_live[] = {
+    "ALTER TABLE recordings RENAME COLUMN leaked_bytes TO live_bytes",
+    "ALTER TABLE recordings RENAME COLUMN leaked_allocations TO live_blocks",
+    "ALTER TABLE row_costs RENAME COLUMN leaked_bytes TO live_bytes",
+    "ALTER TABLE row_costs RENAME COLUMN leaked_allocations TO live_blocks",
+    "PRAGMA user_version=4",
+    NULL,
+};
+
+#define SHOWN(table)                                                                       \
+    "CREATE TEMP VIEW " table " AS SELECT *,leaked_bytes AS live_bytes,leaked_allocations" \
+    " AS live_blocks FROM main." table
+
+static const char *const sqlite_shown[] = {SHOWN("recordings"), SHOWN("rows"), NULL};
 
 #define MERGING(columns) " ENGINE=ReplacingMergeTree() ORDER BY(" columns ")"
 
@@ -94,8 +111,20 @@ static const char *const clickhouse_interval[] = {
 };
 
 static const char *const clickhouse_unknown[] = {
-    "ALTER TABLE recordings " EACH_COST(MODIFIED),
-    "ALTER TABLE rows " EACH_COST(MODIFIED),
+    "ALTER TABLE recordings " EACH_COST_3(MODIFIED),
+    "ALTER TABLE rows " EACH_COST_3(MODIFIED),
+    NULL,
+};
+
+// The tested server renames no column.
+#define ALIAS "Nullable(Int64) ALIAS"
+#define ALIASES                                     \
+    "ADD COLUMN live_bytes " ALIAS " leaked_bytes," \
+    "ADD COLUMN live_blocks " ALIAS " leaked_allocations"
+
+static const char *const clickhouse_live[] = {
+    "ALTER TABLE recordings " ALIASES,
+    "ALTER TABLE rows " ALIASES,
     NULL,
 };
 
@@ -114,6 +143,8 @@ const struct dialect sqlite_dialect = {
     .schema = sqlite_schema,
     .add_interval = sqlite_interval,
     .add_unknown = sqlite_unknown,
+    .add_live = sqlite_live,
+    .show_live = sqlite_shown,
 };
 
 const struct dialect clickhouse_dialect = {
@@ -127,6 +158,7 @@ const struct dialect clickhouse_dialect = {
     .schema = clickhouse_schema,
     .add_interval = clickhouse_interval,
     .add_unknown = clickhouse_unknown,
+    .add_live = clickhouse_live,
 };
 
 // --- the statements of a cluster -----------------------------------------------------------------

@@ -15,6 +15,9 @@ BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", ROOT / "build")).resolve()
 CAIRN = pathlib.Path(os.environ.get("CAIRN_BIN", BUILD / "bin" / "cairn")).resolve()
 DRAW = BUILD / "tests" / "cli" / "draw_recording"
 
+# Tables in CSV, SQLite and stores name two costs otherwise than JSON does.
+COLUMNS = {"leaked_bytes": "live_bytes", "leaked_allocations": "live_blocks"}
+
 
 def environment(more=None):
     """The environment of a run, with more variables; those that are None are not set."""

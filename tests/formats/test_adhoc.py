@@ -68,7 +68,7 @@ def test_csv_has_lines_of_their_own(drawn):
     heap = [row for row in rows if row["events"] == ""]
     assert [(row["stack"], row["allocations"], row["weight"]) for row in heap] == [("main;load", "3", "")]
     events = [row for row in rows if row["events"] != ""]
-    assert {row[cost] for row in events for cost in ("peak_bytes", "allocations", "leaked_bytes")} == {""}
+    assert {row[cost] for row in events for cost in ("peak_bytes", "allocations", "live_bytes")} == {""}
     assert [(int(row["events"]), int(row["weight"]), row["stack"].split(";")) for row in events] == STACKS
     assert [row["function"] for row in events] == [stack[-1] for _, _, stack in STACKS]
 

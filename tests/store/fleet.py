@@ -185,7 +185,7 @@ def add_unknown(store, folder, drawing):
 
 
 def costs_of(store):
-    columns = ",".join((*UNKNOWN, "allocations", "leaked_bytes"))
+    columns = ",".join((*UNKNOWN, "allocations", "live_bytes"))
     return {table: [[str(value) for value in row.values()] for row in store.rows(
         "query", f"SELECT version,{columns} FROM {table} ORDER BY version,allocations")] for table in ("recordings", "rows")}
 

@@ -25,7 +25,7 @@ WORDS = [(r"\bGLOBAL ANY LEFT JOIN\b", "LEFT JOIN"), (r"\bGLOBAL IN\b", "IN"), (
          (r"\bsystem\.tables WHERE database=\?", "(SELECT name, 'MergeTree' AS engine FROM sqlite_master) WHERE ?<>''"),
          (r"\bsystem\.columns WHERE database=\? AND table=\?", "(SELECT tables.name AS owner, columns.name,"
           " CASE columns.type WHEN 'INTEGER' THEN 'Int64' ELSE columns.type END AS type FROM"
-          " sqlite_master AS tables, pragma_table_info(tables.name) AS columns) WHERE ?<>'' AND owner=?"),
+          " sqlite_master AS tables, pragma_table_xinfo(tables.name) AS columns) WHERE ?<>'' AND owner=?"),
          # The rows of equal keys are merged.
          (r"\) ENGINE=ReplacingMergeTree\(\)(?: PARTITION BY \S+)? ORDER BY ?\(?([\w,]+)\)?$", r",UNIQUE(\1))"),
          (r"^INSERT INTO (\w+) VALUES", r"INSERT OR REPLACE INTO \1 VALUES")]
@@ -80,6 +80,9 @@ class Database:
         found = re.fullmatch(r"ALTER TABLE (\w+) (MODIFY COLUMN \w+ NULLABLE_INTEGER,?)+", sql)
         if found:
             return self.modify(found[1], re.findall(r"COLUMN (\w+)", sql))
+        found = re.fullmatch(r"ALTER TABLE (\w+) (ADD COLUMN \w+ NULLABLE_INTEGER ALIAS \w+,?)+", sql)
+        if found:
+            return self.add_aliases(found[1], re.findall(r"COLUMN (\w+) NULLABLE_INTEGER ALIAS (\w+)", sql))
         cursor = self.sqlite.execute(sql, values)
         return table(cursor) if cursor.description else ""
 
@@ -91,6 +94,12 @@ class Database:
         self.sqlite.execute("PRAGMA writable_schema=1")
         self.sqlite.execute("UPDATE sqlite_master SET sql=? WHERE name=?", (sql, name))
         self.sqlite.execute("PRAGMA writable_schema=RESET")
+        return ""
+
+    def add_aliases(self, table, aliases):
+        """Add columns that have other names for what is there."""
+        for name, other in aliases:
+            self.sqlite.execute(f"ALTER TABLE {table} ADD COLUMN {name} NULLABLE_INTEGER GENERATED ALWAYS AS ({other})")
         return ""
 
     def insert(self, name, data):

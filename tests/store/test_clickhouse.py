@@ -13,6 +13,7 @@ import urllib.request
 
 import pytest
 
+from drawn import COLUMNS
 from fleet import (UNKNOWN, Fleet, Store, add_unknown, check_answers, check_names, check_same_output, check_unknown,
                    costs_of)
 from waiting import wait_until
@@ -155,32 +156,48 @@ def distribute(server, part, database):
     return Store(server.url(database))
 
 
-def make_version_1(server, database):
-    """Give a store the tables of version 1: they lack one column, and the mark says 1."""
-    names = [line.split("\t")[0] for line in server.sql(f"DESCRIBE TABLE {database}.recordings").splitlines()]
-    assert names.pop() == "interval_bytes" and len(names) == 30
-    for statement in (
-            f"CREATE TABLE {database}.old ENGINE=ReplacingMergeTree() ORDER BY(service,version,host,time,recording_id)"
-            f" AS SELECT {','.join(names)} FROM {database}.recordings",
-            f"DROP TABLE {database}.recordings", f"RENAME TABLE {database}.old TO {database}.recordings",
-            f"TRUNCATE TABLE {database}.cairn_store", f"INSERT INTO {database}.cairn_store VALUES(1)"):
+OLD_NAMES = {column: key for key, column in COLUMNS.items()}  # before version 4
+KEYS = {"recordings": "service,version,host,time,recording_id", "rows": "service,version,host,time,recording_id,stack_id"}
+
+
+def replace(server, database, table, key, columns):
+    for statement in (f"CREATE TABLE {database}.old ENGINE=ReplacingMergeTree() ORDER BY({key})"
+                      f" AS SELECT {','.join(columns)} FROM {database}.{table}",
+                      f"DROP TABLE {database}.{table}", f"RENAME TABLE {database}.old TO {database}.{table}"):
         server.sql(statement)
 
 
+def mark(server, database, version):
+    server.sql(f"TRUNCATE TABLE {database}.cairn_store")
+    server.sql(f"INSERT INTO {database}.cairn_store VALUES({version})")
+
+
+def make_version_1(server, database):
+    """Give a store the tables of version 1: they lack one column, two have other names, and the mark says 1."""
+    for table, key in KEYS.items():
+        names = [line.split("\t")[0] for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
+        assert table != "recordings" or (names.pop() == "interval_bytes" and len(names) == 30)
+        replace(server, database, table, key, [f"{name} AS {OLD_NAMES.get(name, name)}" for name in names])
+    mark(server, database, 1)
+
+
 def make_version_2(server, database):
-    """Give a store the tables of version 2: costs that are not known are 0, and the mark says 2."""
-    for table, key in (("recordings", "service,version,host,time,recording_id"),
-                       ("rows", "service,version,host,time,recording_id,stack_id")):
+    """Give a store the tables of version 2: besides, costs that are not known are 0."""
+    for table, key in KEYS.items():
         lines = [line.split("\t") for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
         assert {line[0] for line in lines if line[1] == "Nullable(Int64)"} > set(UNKNOWN)
-        chosen = ",".join(f"toInt64(ifNull({line[0]},0)) AS {line[0]}" if line[1] == "Nullable(Int64)" else line[0]
-                          for line in lines)
-        for statement in (f"CREATE TABLE {database}.old ENGINE=ReplacingMergeTree() ORDER BY({key})"
-                          f" AS SELECT {chosen} FROM {database}.{table}",
-                          f"DROP TABLE {database}.{table}", f"RENAME TABLE {database}.old TO {database}.{table}"):
-            server.sql(statement)
-    server.sql(f"TRUNCATE TABLE {database}.cairn_store")
-    server.sql(f"INSERT INTO {database}.cairn_store VALUES(2)")
+        replace(server, database, table, key,
+                [f"toInt64(ifNull({line[0]},0)) AS {OLD_NAMES.get(line[0], line[0])}" if line[1] == "Nullable(Int64)"
+                 else line[0] for line in lines])
+    mark(server, database, 2)
+
+
+def make_version_3(server, database):
+    """Give a store the tables of version 3: two columns have other names."""
+    for table, key in KEYS.items():
+        names = [line.split("\t")[0] for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
+        replace(server, database, table, key, [f"{name} AS {OLD_NAMES.get(name, name)}" for name in names])
+    mark(server, database, 3)
 
 
 def test_unknown_costs_are_null_also_in_a_store_of_version_2(servers, draw, tmp_path):
@@ -191,7 +208,21 @@ def test_unknown_costs_are_null_also_in_a_store_of_version_2(servers, draw, tmp_
     check_unknown(costs)
     make_version_2(server, "lacking")
     wait_until(lambda: costs_of(store) == costs, "the server's changes")  # made in its own time
-    assert server.sql("SELECT max(version) FROM lacking.cairn_store") == "3\n"
+    assert server.sql("SELECT max(version) FROM lacking.cairn_store") == "4\n"
+
+
+def test_a_store_of_version_3_gets_the_new_names(servers, fleet):
+    server = servers[0]
+    (store,) = add_halves([server], fleet, "named")
+    queries = [("list", "--cost", "leaked"), ("top", "--cost", "leaked-blocks"), ("diff", "1.0", "2.0", "--cost", "leaked"),
+               ("query", "SELECT sum(live_bytes),sum(live_blocks) FROM rows")]
+    before = {words: store.run(*words) for words in queries}
+    make_version_3(server, "named")
+    assert {words: store.run(*words) for words in queries} == before
+    more = [recording["path"] for recording in fleet.recordings if recording["version"] == "1.0"]
+    assert store.run("add", *more, "--version", "1.0") == "2 added, 2 already in the store\n"
+    assert store.rows("query", "SELECT count() AS n FROM recordings WHERE live_bytes=leaked_bytes") \
+        == store.rows("query", "SELECT count() AS n FROM recordings")
 
 
 def test_two_servers_answer_together(servers, fleet):

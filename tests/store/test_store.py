@@ -19,13 +19,14 @@ import tempfile
 
 import pytest
 
-from drawn import json_of
+from drawn import COLUMNS, json_of
 from fleet import FUNCTIONS, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_unknown, costs_of
 from waiting import wait_until
 
 COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
-         "temporary_bytes", "leaked_bytes", "leaked_allocations", "own_peak_bytes")
-OPTIONS = {"peak_bytes": "peak", "allocations": "allocations", "temporary": "temporary", "leaked_bytes": "leaked"}
+         "temporary_bytes", "live_bytes", "live_blocks", "own_peak_bytes")
+KEYS = {column: key for key, column in COLUMNS.items()}  # in JSON, and as columns before version 4
+OPTIONS = {"peak_bytes": "peak", "allocations": "allocations", "temporary": "temporary", "live_bytes": "leaked"}
 HOSTILE = ["a'); DROP TABLE rows;--", 'quote " and \\ backslash', "tab\there", "\\N", "line\x03feed", "%s%n{COST}?9x",
            "x\u202ey", "back`tick", "=cmd()", "a,b", "$(id)", "'", "\\'", "?1x"]
 
@@ -93,13 +94,14 @@ def test_top_of_one_recording_equals_its_report(server, store):
     for cost, option in OPTIONS.items():
         columns = json.loads(store.run("list", "--cost", option, "--json"))["columns"]
         assert cost in columns and len(columns) == len(set(columns))
-        sites = [(site["costs"][cost], site["function"], os.path.basename(site["module"]), site["file"], site["line"])
-                 for site in report["top"][cost]]
+        key = KEYS.get(cost, cost)
+        sites = [(site["costs"][key], site["function"], os.path.basename(site["module"]), site["file"], site["line"])
+                 for site in report["top"][key]]
         rows = store.rows("top", "--cost", option, "-n", "0", "--recording", listed["recording_id"])
         assert sorted(tuple(row.values()) for row in rows) == sorted(sites)
         assert [row[cost] for row in rows] == sorted((site[0] for site in sites), reverse=True)
     recording = tables(store).execute(f"SELECT {','.join(COSTS[:-1])} FROM recordings").fetchone()
-    assert dict(zip(COSTS, recording)) == {cost: report["totals"][cost] for cost in COSTS[:-1]}
+    assert dict(zip(COSTS, recording)) == {cost: report["totals"][KEYS.get(cost, cost)] for cost in COSTS[:-1]}
 
 
 def test_rows_add_up_and_what_is_interned_is_shared(server, draw, store):
@@ -111,7 +113,7 @@ def test_rows_add_up_and_what_is_interned_is_shared(server, draw, store):
         rows = database.execute(f"SELECT {','.join(f'sum({cost})' for cost in COSTS)} FROM rows WHERE recording_id=?",
                                 (recording_id,)).fetchone()
         totals = json_of(path)["totals"]
-        assert dict(zip(COSTS[:-1], rows)) == {cost: totals[cost] for cost in COSTS[:-1]}
+        assert dict(zip(COSTS[:-1], rows)) == {cost: totals[KEYS.get(cost, cost)] for cost in COSTS[:-1]}
     for key, table in (("function_id", "functions"), ("stack_id", "stacks")):
         count, distinct = database.execute(f"SELECT count(*), count(DISTINCT {key}) FROM {table}").fetchone()
         assert count == distinct > 0
@@ -124,7 +126,7 @@ def test_what_an_imported_file_does_not_say_is_null(store):
     path = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "import_massif" / "instructions"
     assert store.run("add", path) == "1 added\n"
     (row,) = store.rows("list")
-    assert row["peak_bytes"] > 0 and row["leaked_bytes"] is not None and row["allocations"] is None
+    assert row["peak_bytes"] > 0 and row["live_bytes"] is not None and row["allocations"] is None
     assert row["peak_bytes"] == json_of(path)["totals"]["peak_bytes"]
     assert store.rows("list", "--cost", "allocations") == []
 
@@ -135,7 +137,7 @@ def test_what_has_no_stack_has_a_name(store, tmp_path):
     path.write_text("desc: -\ncmd: app\ntime_unit: ms\n#\nsnapshot=0\n#\ntime=0\nmem_heap_B=16\nmem_heap_extra_B=0\n"
                     "mem_stacks_B=0\nheap_tree=empty\n")
     assert store.run("add", path) == "1 added\n"
-    assert tables(store).execute("SELECT name, leaked_bytes FROM functions JOIN stacks USING (function_id)"
+    assert tables(store).execute("SELECT name, live_bytes FROM functions JOIN stacks USING (function_id)"
                                  " JOIN rows USING (stack_id)").fetchall() == [("(no stack)", 16)]
 
 
@@ -216,16 +218,39 @@ def test_a_file_that_is_no_store_is_refused_and_kept(server, store, tmp_path):
     newer = Store(tmp_path / "newer.db")
     newer.run("add", server)
     database = sqlite3.connect(newer.place)
-    database.execute("PRAGMA user_version=4")
+    database.execute("PRAGMA user_version=5")
     database.close()
-    assert "has version 4, and this cairn reads version 3" in newer.run("list", status=2)
+    assert "has version 5, and this cairn reads version 4" in newer.run("list", status=2)
     assert "http://" in Store("ftp://host/x").run("list", status=2)
+
+
+def give_old_names(database):
+    """Those of version 3 and before."""
+    for table in ("recordings", "row_costs"):
+        for name, old in KEYS.items():
+            database.execute(f"ALTER TABLE {table} RENAME COLUMN {name} TO {old}")
+
+
+def test_what_is_live_is_not_called_leaked_also_in_a_store_of_the_third_version(fleet, store):
+    fleet.add(store)
+    queries = [("list",), ("list", "--cost", "live_bytes"), ("top", "--cost", "leaked"), ("query", "oom"),
+               ("diff", "1.0", "2.0", "--cost", "leaked-blocks"),
+               ("query", "SELECT sum(live_bytes),sum(live_blocks) FROM rows")]
+    before = {words: store.run(*words) for words in queries}
+    assert not any("leaked" in answer for answer in before.values())
+    with contextlib.closing(sqlite3.connect(store.place)) as database:
+        give_old_names(database)
+        database.execute("PRAGMA user_version=3")
+        database.commit()
+    assert {words: store.run(*words) for words in queries} == before
+    assert tables(store).execute("PRAGMA user_version").fetchone() == (4,)
 
 
 def test_a_store_of_the_first_version_is_kept_and_gets_the_new_columns(fleet, store):
     fleet.add(store)
     before = {words: store.run(*words) for words in (("list",), ("top",), ("diff", "1.0", "2.0"), ("query", "oom"))}
     with contextlib.closing(sqlite3.connect(store.place)) as database:
+        give_old_names(database)
         database.execute("ALTER TABLE recordings DROP COLUMN interval_bytes")
         database.execute("UPDATE recordings SET is_estimate=1 WHERE version='2.0'")
         database.execute("PRAGMA user_version=1")
@@ -235,7 +260,7 @@ def test_a_store_of_the_first_version_is_kept_and_gets_the_new_columns(fleet, st
         assert row["error_peak_bytes"] is None
     assert store.run("diff", "1.0", "1.1") and "error" not in store.run("list", "--version", "1.0")
     database = tables(store)
-    assert database.execute("PRAGMA user_version").fetchone() == (3,)
+    assert database.execute("PRAGMA user_version").fetchone() == (4,)
     database.close()
     with contextlib.closing(sqlite3.connect(store.place)) as database:
         database.execute("UPDATE recordings SET is_estimate=0")
@@ -249,6 +274,7 @@ def test_unknown_costs_are_null_also_in_a_store_of_the_second_version(store, ser
     with contextlib.closing(sqlite3.connect(store.place)) as database:
         for table in ("recordings", "row_costs"):
             database.execute(f"UPDATE {table} SET {','.join(f'{cost}=coalesce({cost},0)' for cost in UNKNOWN)}")
+        give_old_names(database)
         database.execute("PRAGMA user_version=2")
         database.commit()
     assert costs_of(store) == costs
@@ -374,7 +400,7 @@ def test_the_store_is_private_and_in_the_data_folder(server, tmp_path):
         assert (tmp_path / path).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, 3, 4])
 def test_a_store_that_may_only_be_read_is_queried(server, store, version):
     """Also in a folder in which no file can be made, and with a name that would mean more in a URI."""
     store.run("add", server)
@@ -383,12 +409,16 @@ def test_a_store_that_may_only_be_read_is_queried(server, store, version):
         kept = Store(folder / "st?re %41#.db")
         shutil.copy(store.place, kept.place)
         with contextlib.closing(sqlite3.connect(kept.place)) as database:
+            if version < 4:
+                give_old_names(database)
             database.execute(f"PRAGMA user_version={version}")
             database.commit()
         kept.place.chmod(0o444)
         folder.chmod(0o555)
         as_other = {"user": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-        assert kept.run("list", **as_other) == store.run("list")
+        for words in (("list",), ("list", "--cost", "leaked"), ("top", "--cost", "leaked-blocks"),
+                      ("query", "SELECT live_bytes,live_blocks FROM rows ORDER BY stack_id")):
+            assert kept.run(*words, **as_other) == store.run(*words), words
         assert "cannot" in kept.run("add", server, status=2, **as_other)
         folder.chmod(0o755)
 

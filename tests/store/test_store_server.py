@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from drawn import COLUMNS
 from fleet import (UNKNOWN, Fleet, Store, add_unknown, check_answers, check_names, check_same_output, check_unknown,
                    costs_of)
 from sql_server import serve
@@ -64,14 +65,18 @@ def test_each_type_of_value_arrives(server, draw, select, wanted):
 def test_a_store_of_another_version(server, draw):
     store = store_of(server)
     store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
-    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=4")
-    assert "the store has version 4, and this cairn reads version 3" in store.run("list", status=2)
+    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=5")
+    assert "the store has version 5, and this cairn reads version 4" in store.run("list", status=2)
 
 
+# The names before version 4.
+OLD_NAMES = tuple(f"ALTER TABLE {table} RENAME COLUMN {name} TO {old}" for table in ("recordings", "rows")
+                  for old, name in COLUMNS.items())
 DROP, MARK = "ALTER TABLE recordings DROP COLUMN interval_bytes", "UPDATE cairn_store SET version=1"
 
 
-@pytest.mark.parametrize("missing", [(DROP, MARK), (DROP,), (MARK,)], ids=["version 1", "the column", "the mark"])
+@pytest.mark.parametrize("missing", [(*OLD_NAMES, DROP, MARK), (DROP,), (MARK,), OLD_NAMES],
+                         ids=["version 1", "the column", "the mark", "the names"])
 def test_a_store_of_the_first_version_gets_what_it_lacks(server, draw, missing):
     store = store_of(server)
     store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
@@ -81,7 +86,7 @@ def test_a_store_of_the_first_version_gets_what_it_lacks(server, draw, missing):
         sql(statement)
     for _ in range(2):
         assert store.run("list") == before and "error" not in before
-    assert sql("SELECT (SELECT max(version) FROM cairn_store), sum(interval_bytes) FROM recordings").fetchall() == [(3, 0)]
+    assert sql("SELECT (SELECT max(version) FROM cairn_store), sum(interval_bytes) FROM recordings").fetchall() == [(4, 0)]
     store.run("add", draw("main;g 1 8 0 0 0 0 1 8 8\n", "b.cairn"))
 
 
@@ -92,7 +97,8 @@ def test_unknown_costs_are_null_also_in_a_store_of_the_second_version(server, dr
     sql = server.databases["one"].sqlite.execute
     for table in ("recordings", "rows"):
         sql(f"UPDATE {table} SET {','.join(f'{cost}=coalesce({cost},0)' for cost in UNKNOWN)}")
-    sql("UPDATE cairn_store SET version=2")
+    for statement in (*OLD_NAMES, "UPDATE cairn_store SET version=2"):
+        sql(statement)
     sql("PRAGMA writable_schema=1")
     sql("UPDATE sqlite_master SET sql=replace(sql,'NULLABLE_INTEGER','INTEGER')")
     sql("PRAGMA writable_schema=RESET")
@@ -138,7 +144,7 @@ def wide(names, types, fields):
     ((200, {}, b"a\nInt64\n0"), NO_STORE), ((200, {}, b"a\nNullable(UInt8)\n0\n"), NO_STORE),
     ((200, {}, wide(200, 200, 200)), NO_STORE), ((200, {}, wide(201, 201, 201)), TOO_LONG),
     ((200, {}, b"\t" * 1000 + b"\n"), TOO_LONG), ((200, {}, b"count()\nInt64\n" + b"9" * 50 + b"\n"),
-     "the store has version -1, and this cairn reads version 3"),
+     "the store has version -1, and this cairn reads version 4"),
     ((500, {}, b"Code: 1 \x1b[31m" + b"x" * 10000), f"{REFUSED} 500: Code: 1 \\x1b[31m" + "x" * 287),
     ((404, {}, b"one\ntwo"), f"{REFUSED} 404: one"), ((401, {}, b""), f"{REFUSED} 401: "), ((201, {}, b"a"), f"{REFUSED} 201: a"),
     ((302, {"Location": "http://127.0.0.1:1/"}, b""), f"{REFUSED} 302: "),

@@ -7,12 +7,13 @@
 //   grow,/src/vec.h,31,/opt/bin/app,4096,...,main;load;grow,,
 //   [event sent],,0,[event sent],,...,main;send;[event sent],3,1536
 //
-// One line for each stack over all threads: its innermost location, all costs under their names in
-// JSON (empty if unknown), and its functions, outermost first. After them follows one line for each
-// name and stack of the program's own events (cairn_event). It has a number of events and their
-// weight, and no costs, so no column mixes both. A semicolon in a function's name becomes a colon
-// in `stack`. Control characters become spaces, so each line of the file is a row. Text that a
-// spreadsheet could take for a formula (it begins with = + - or @) gets an apostrophe before it.
+// One line for each stack over all threads: its innermost location, all costs under the names of
+// their columns (cost.h; empty if unknown), and its functions, outermost first. After them follows
+// one line for each name and stack of the program's own events (cairn_event). It has a number of
+// events and their weight, and no costs, so no column mixes both. A semicolon in a function's name
+// becomes a colon in `stack`. Control characters become spaces, so each line of the file is a row.
+// Text that a spreadsheet could take for a formula (it begins with = + - or @) gets an apostrophe
+// before it.
 // Context: H.
 #include <inttypes.h>
 
@@ -129,10 +130,10 @@ static enum err write_csv(const struct export_view *view, FILE *out)
     CLEANUP(strbuf_release) struct strbuf scratch = {0};
     (void)fputs("function,file,line,module,", out);
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        (void)fprintf(out, "%s,", cost_get_info((enum cost)cost)->key);
+        (void)fprintf(out, "%s,", cost_get_info((enum cost)cost)->column);
     }
     for (int cost = 0; cost < COST_COUNT && has_errors(view->profile); cost++) {
-        (void)fprintf(out, "errors_%s,", cost_get_info((enum cost)cost)->key);
+        (void)fprintf(out, "errors_%s,", cost_get_info((enum cost)cost)->column);
     }
     (void)fputs("stack,events,weight\r\n", out);
     for (uint32_t node = 0; node < view->tree.nodes.len; node++) {

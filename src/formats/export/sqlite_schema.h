@@ -10,7 +10,7 @@ static const char sqlite_tables[] =
     "PRAGMA journal_mode=OFF;"
     "PRAGMA synchronous=OFF;"
     "PRAGMA application_id=0x6361726e;"
-    "PRAGMA user_version=1;"
+    "PRAGMA user_version=2;"
     "BEGIN;"
     "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE processes(id INTEGER PRIMARY KEY, pid INT, parent_pid INT, epoch INT,"
@@ -27,7 +27,7 @@ static const char sqlite_tables[] =
     "CREATE TABLE rows(id INTEGER PRIMARY KEY, stack_id INT REFERENCES stacks,"
     " thread_id INT REFERENCES threads, peak_bytes INT, peak_blocks INT, allocations INT,"
     " allocated_bytes INT, frees INT, freed_bytes INT, temporary INT, temporary_bytes INT,"
-    " leaked_bytes INT, leaked_allocations INT, own_peak_bytes INT);"
+    " live_bytes INT, live_blocks INT, own_peak_bytes INT);"
     "CREATE TABLE slices(id INTEGER PRIMARY KEY, start_ms INT, end_ms INT, allocations INT,"
     " allocated_bytes INT, frees INT, freed_bytes INT, temporary INT, live_bytes INT);"
     "CREATE TABLE series(row_id INT REFERENCES rows, slice_id INT REFERENCES slices,"
@@ -54,8 +54,7 @@ static const char sqlite_tables[] =
     " sum(allocations) AS allocations, sum(allocated_bytes) AS allocated_bytes," \
     " sum(frees) AS frees, sum(freed_bytes) AS freed_bytes,"                     \
     " sum(temporary) AS temporary, sum(temporary_bytes) AS temporary_bytes,"     \
-    " sum(leaked_bytes) AS leaked_bytes,"                                        \
-    " sum(leaked_allocations) AS leaked_allocations,"                            \
+    " sum(live_bytes) AS live_bytes, sum(live_blocks) AS live_blocks,"           \
     " sum(own_peak_bytes) AS own_peak_bytes"
 
 static const char sqlite_views[] =

@@ -123,7 +123,7 @@ static MUST_USE enum err answer(struct store_service *service,
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
-    json_key_string(&w, "cost", cost_get_info(scope.cost)->key);
+    json_key_string(&w, "cost", cost_get_info(scope.cost)->column);
     store_json_write(&table, &w);
     return json_finish(&w);
 }

@@ -4,10 +4,10 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { storeTable, type StoreTable } from '../../api/answers';
 import { openStored } from '../../api/client';
-import { costTitle, TABLE_COSTS } from '../../model/cost';
+import { TABLE_COSTS } from '../../model/cost';
 import { useAsk } from '../../state/hooks';
 import { Notice, Pane } from '../parts/pane';
-import { StoreRows } from './store-rows';
+import { storeCostTitle, StoreRows } from './store-rows';
 import './store-page.css';
 
 /** What the page asks, and the fields of each question besides the scope. */
@@ -104,7 +104,7 @@ function Scope(props: { readonly asking: Asking; readonly change: Change; readon
     <div class="toolbar">
       <Select label="Service" value={asking.service} options={all('service')} onChange={(service) => change({ service })} />
       <Select label="Host" value={asking.host} options={all('host')} onChange={(host) => change({ host })} />
-      <Select label="Cost" value={asking.sort} options={TABLE_COSTS.map((value) => ({ value, label: costTitle(value) }))} onChange={(sort) => change({ sort })} />
+      <Select label="Cost" value={asking.sort} options={TABLE_COSTS.map((value) => ({ value, label: storeCostTitle(value) }))} onChange={(sort) => change({ sort })} />
       {fields.includes('old') ? (
         <>
           <Select label="From" value={asking.old} options={versions} onChange={(old) => change({ old })} />

@@ -9,12 +9,24 @@ type Value = string | number | null | undefined;
 
 const TITLES: Readonly<Record<string, string>> = { runtime_ms: 'Runtime', is_oom: 'Out of memory' };
 
+// A store does not say beside it whether a program had ended: what is live then need not be leaked.
+const LIVE: Readonly<Record<string, string>> = {
+  leaked_bytes: 'Live at the end',
+  live_bytes: 'Live at the end',
+  live_blocks: 'Blocks live at the end',
+};
+
+/** The title of a cost in a store, by its key or its column. */
+export function storeCostTitle(name: string): string {
+  return LIVE[name] ?? costTitle(name);
+}
+
 function titleOf(column: string): string {
   const match = /^(old|new|change|host|others|cost)_(.+)$/.exec(column);
   if (match !== null) {
-    return `${costTitle(match[2] ?? '')}, ${match[1] ?? ''}`;
+    return `${storeCostTitle(match[2] ?? '')}, ${match[1] ?? ''}`;
   }
-  const title = TITLES[column] ?? costTitle(column).replaceAll('_', ' ');
+  const title = TITLES[column] ?? storeCostTitle(column).replaceAll('_', ' ');
   return title.charAt(0).toUpperCase() + title.slice(1);
 }
 
