@@ -2,6 +2,7 @@
 """The filter options, each compared with sums over the blocks of a naive model."""
 import csv
 import io
+import json
 import re
 
 import pytest
@@ -189,6 +190,28 @@ def test_an_export_counts_the_same(run, options):
             assert {row[COLUMNS.get(cost, cost)] for row in rows} == {""}, cost
         else:
             assert sum(int(row[COLUMNS.get(cost, cost)]) for row in rows) == said["totals"][cost], cost
+
+
+@pytest.mark.parametrize("text", ["load", "LOAD", "cache.c", "app", "aR", "nothing of this"])
+def test_a_text_means_the_same_in_every_command(run, text):
+    """Its oracle are the call sites of the report without a filter."""
+    _, path = run
+    sites = json_of("-n", "0", path)["top"]["allocations"]
+    wanted = [site for site in sites if any(text.lower() in (site[part] or "").lower() for part in ("function", "file", "module"))]
+    assert len(wanted) < len(sites) or text == "app"
+    found = json_of("-n", "0", "--filter", text, path, status=None)
+    assert sorted(map(str, found["top"]["allocations"])) == sorted(map(str, wanted))
+    assert found["selection"]["filter"]["call_site"] == text
+    assert found["selection"]["filter"]["unmatched"] == ([] if wanted else ["call_site"])
+    assert found["totals"]["allocations"] == sum(site["costs"]["allocations"] for site in wanted)
+    rows = csv.DictReader(io.StringIO(cairn("export", "--to", "csv", "--filter", text, path).stdout.decode()))
+    assert sum(int(row["allocations"]) for row in rows) == found["totals"]["allocations"]
+    if wanted:
+        most = found["totals"]["allocations"]
+        for limit, status in ((most, 0), (most - 1, 1)):
+            assert cairn("check", "--filter", text, "--max-allocations", str(limit), path).returncode == status
+        compared = json.loads(cairn("diff", "--json", "--filter", text, path, path).stdout)
+        assert compared["totals"]["allocations"]["new"] == most
 
 
 @pytest.mark.parametrize("command", [["report"], ["export", "--to", "csv"]])

@@ -63,7 +63,7 @@ def rows_of_report(path):
 def test_the_figures_are_those_of_the_report_of_the_same_checkpoint(scratch):
     with Conversation(scratch / "c.cairn", ["--checkpoint-interval", "0"]) as c:
         c.do("a 30 1000", "t 50 10", "f 10")
-        text = top("--plain", "-n", "1", c.path)
+        text = top("--plain", "--count", "1", c.path)
         assert sorted(rows_of(text)) == sorted(rows_of_report(c.path))
         totals = Recording(c.path, None).totals
         assert f"live heap: {as_bytes(totals['leaked_bytes'])} in 20 blocks, peak {as_bytes(30000)}\n" in text
@@ -117,12 +117,12 @@ def test_changes_and_rates_are_differences_of_checkpoints(scratch):
 def test_an_update_is_limited_sorted_and_filtered(scratch):
     with Conversation(scratch / "c.cairn") as c:
         c.do("a 1 1000", "t 5 10")
-        names = [row[4] for row in rows_of(top("--plain", "-n", "1", c.path))]
+        names = [row[4] for row in rows_of(top("--plain", "--count", "1", c.path))]
         assert names[0] == "keep" and "churn" in names
-        by_calls = rows_of(top("--plain", "-n", "1", "--sort", "temporary", "--limit", "1", c.path))
+        by_calls = rows_of(top("--plain", "--count", "1", "--sort", "temporary", "-n", "1", c.path))
         assert [row[4] for row in by_calls] == ["churn"]
-        assert [row[4] for row in rows_of(top("--plain", "-n", "1", "--filter", "KEEP", c.path))] == ["keep"]
-        assert "0 of 0 call sites" in top("--plain", "-n", "1", "--filter", "nothing", c.path)
+        assert [row[4] for row in rows_of(top("--plain", "--count", "1", "--filter", "KEEP", c.path))] == ["keep"]
+        assert "0 of 0 call sites" in top("--plain", "--count", "1", "--filter", "nothing", c.path)
         c.end()
 
 
@@ -417,7 +417,7 @@ def test_the_program_runs_on_when_the_user_quits(run, way):
     assert f"cairn: process {run.program} and its recording go on" in text
     assert "x.cairn" in text and "x.output" in text and "F10" not in text.partition("cairn: ")[2]
     run.do("a 4 100")  # the program obeys
-    again = top("--plain", "-n", "1", "-p", run.program)
+    again = top("--plain", "--count", "1", "-p", run.program)
     assert rows_of(again)[0][:3] == ("700 B", 0, 7)
 
 
@@ -428,7 +428,7 @@ def test_the_program_runs_on_when_the_terminal_is_gone(run):
     _, status = os.waitpid(run.terminal.process, 0)
     run.terminal.status = status
     run.do("a 4 100")
-    assert rows_of(top("--plain", "-n", "1", run.folder / "x.cairn"))[0][:3] == ("400 B", 0, 4)
+    assert rows_of(top("--plain", "--count", "1", run.folder / "x.cairn"))[0][:3] == ("400 B", 0, 4)
 
 
 def test_the_end_of_the_program_is_shown(run):

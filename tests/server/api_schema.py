@@ -57,13 +57,13 @@ SELECTION = {
     "filter": {
         **{key: Nullable(str) for key in (
             "function", "function_regex", "file", "file_regex", "module", "module_regex", "focus", "ignore",
-            "show_from", "thread")},
+            "show_from", "call_site", "thread")},
         "process": Nullable(int),
         "time": Nullable({"from_ms": int, "to_ms": int,
                           "classes": [OneOf("in_in", "in_out", "out_in", "out_out")]}),
         "size_bytes": Nullable({"min": int, "max": int}),
         "lifetime_ms": Nullable({"min": int, "max": int}),
-        "unmatched": [OneOf("function", "file", "module", "thread", "process", "focus", "ignore", "show_from")]},
+        "unmatched": [OneOf("function", "file", "module", "thread", "process", "focus", "ignore", "show_from", "call_site")]},
     "totals": costs_of(COSTS), "recording_totals": costs_of(COSTS), "estimated": costs_of(COSTS),
     "unavailable": [OneOf(*COSTS)],
     "suppressed": {"stack_count": int, "leaked_bytes": int, "leaked_allocations": int},

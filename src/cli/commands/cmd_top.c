@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
+#include "cli/options/filter_options.h"
 #include "cli/options/name_options.h"
 #include "cli/options/output_name.h"
 #include "cli/top/top_terminal.h"
@@ -54,13 +55,12 @@ static const struct option_spec specs[] = {
     OPTION(0, "sort", CHOICE, "COLUMN", FIELD(sort),
            "live, change, rate, temporary, allocations or peak (default: live)",
            .choices = sort_choices),
-    OPTION(0, "filter", TEXT, "TEXT", FIELD(filter),
-           "show only call sites whose function, file or module contains TEXT"),
+    OPTION(0, "filter", TEXT, "TEXT", FIELD(filter), FILTER_TEXT_HELP),
     OPTION(0, "plain", FLAG, NULL, FIELD(is_plain),
            "write each update as lines of text: for screen readers, pipes and logs"),
-    OPTION('n', "count", COUNT, "N", FIELD(count),
+    OPTION(0, "count", COUNT, "N", FIELD(count),
            "with --plain: quit after N updates; 0: at the end of the run (default: 0)"),
-    OPTION(0, "limit", COUNT, "N", FIELD(limit),
+    OPTION('n', "limit", COUNT, "N", FIELD(limit),
            "with --plain: call sites in each update; 0: all (default: 20)"),
     OPTION('o', "output", NAME, "FILE", FIELD(output),
            "recording to write, if top starts one (default: cairn.PROGRAM.%p.cairn); %p is the "

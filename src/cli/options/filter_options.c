@@ -19,6 +19,7 @@ enum {
 
 // clang-format off
 const struct option_spec filter_option_specs[FILTER_OPTION_COUNT] = {
+    OPTION(0, "filter", TEXT, "TEXT", FIELD(names.site_text), FILTER_TEXT_HELP),
     OPTION(0, "filter-function", REGEX, "REGEX", FIELD(names.function),
            "only stacks with a matching function"),
     OPTION(0, "file", REGEX, "REGEX", FIELD(names.file),
@@ -94,8 +95,8 @@ bool filter_words_cut(const struct filter_words *words)
 {
     return words->time.is_set || words->sizes.is_set || words->lifetimes.is_set ||
            words->names.function != NULL || words->names.file != NULL ||
-           words->names.module != NULL || words->names.thread != NULL || words->classes != NULL ||
-           words->names.pid != 0;
+           words->names.module != NULL || words->names.site_text != NULL ||
+           words->names.thread != NULL || words->classes != NULL || words->names.pid != 0;
 }
 
 static MUST_USE enum err
@@ -240,6 +241,7 @@ void filter_print(const struct selection *selection,
                  {"stacks through a frame that matches ", filter->focus},
                  {"no stacks through a frame that matches ", filter->ignore},
                  {"stacks from a frame that matches ", filter->show_from},
+                 {"call sites with ", filter->site_text},
                  {"thread ", filter->thread}};
     CLEANUP(strbuf_release) struct strbuf text = {0};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
@@ -334,6 +336,7 @@ void filter_explain_nothing(const struct selection *new,
         [FILTER_IGNORE] = {"no function, file or module of the recording matches", filter->ignore},
         [FILTER_SHOW_FROM] = {"no function, file or module of the recording matches",
                               filter->show_from},
+        [FILTER_SITE] = {"no function, file or module of the recording has", filter->site_text},
         [FILTER_THREAD] = {"no thread of the recording has the id or name", filter->thread},
     };
     uint32_t unmatched = new->unmatched &(old != NULL ? old->unmatched : UINT32_MAX);

@@ -38,8 +38,11 @@ struct applied_filter {
 void applied_filter_release(struct applied_filter *applied);
 
 enum {
-    FILTER_OPTION_COUNT = 15
+    FILTER_OPTION_COUNT = 16
 };
+// Of --filter, which `cairn top` has, too.
+#define FILTER_TEXT_HELP "only call sites whose function, file or module contains TEXT"
+
 extern const struct option_spec filter_option_specs[FILTER_OPTION_COUNT];
 
 // The shared options of a table, for `field` of `struct fields`.

@@ -283,7 +283,7 @@ static bool fits_filter(const struct filter *filter)
     const char *const texts[] = {filter->function,  filter->function_text, filter->file,
                                  filter->file_text, filter->module,        filter->module_text,
                                  filter->focus,     filter->ignore,        filter->show_from,
-                                 filter->thread};
+                                 filter->site_text, filter->thread};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         if (texts[i] != NULL) {
             return false;

@@ -42,6 +42,7 @@ static const struct restriction restrictions[] = {
     {"focus", FILTER_FOCUS, &by_any, PATTERN_REGEX, offsetof(struct filter, focus)},
     {"ignore", FILTER_IGNORE, &by_any, PATTERN_REGEX, offsetof(struct filter, ignore)},
     {"show_from", FILTER_SHOW_FROM, &by_any, PATTERN_REGEX, offsetof(struct filter, show_from)},
+    {"site", FILTER_SITE, &by_any, PATTERN_TEXT, offsetof(struct filter, site_text)},
 };
 
 static const char *text_of(const struct filter *filter, const struct restriction *restriction)
@@ -66,6 +67,7 @@ name_of(const struct profile *profile, enum filter_name by, const struct code_lo
     case FILTER_FOCUS:
     case FILTER_IGNORE:
     case FILTER_SHOW_FROM:
+    case FILTER_SITE:
     case FILTER_NAME_COUNT:
         break; // not a part of a location
     }
@@ -151,6 +153,18 @@ mark_nodes(const struct profile *profile, const struct flag_vec *locations, stru
     return ERR_OK;
 }
 
+// Mark the nodes whose call site is a marked location.
+static MUST_USE enum err
+mark_sites(const struct profile *profile, const struct flag_vec *locations, struct flag_vec *nodes)
+{
+    TRY(flag_vec_resize(nodes, profile->recording.node_count));
+    for (uint32_t i = 1; i < profile->recording.node_count; i++) {
+        const uint32_t location = profile_call_site(profile, i).location;
+        nodes->items[i] = location != REC_NONE && locations->items[location] != 0;
+    }
+    return ERR_OK;
+}
+
 // The parts of the recording that pass; an empty vector passes everything.
 struct passes {
     struct flag_vec threads;
@@ -193,7 +207,8 @@ static MUST_USE enum err restrict_nodes(const struct profile *profile,
                            &locations, info));
     }
     passes->unmatched |= has_mark(&locations) ? 0 : 1U << restriction->by;
-    TRY(mark_nodes(profile, &locations, &has));
+    TRY(restriction->by == FILTER_SITE ? mark_sites(profile, &locations, &has)
+                                       : mark_nodes(profile, &locations, &has));
     for (size_t i = 0; i < has.len; i++) {
         passes->nodes.items[i] &= has.items[i] ^ (restriction->by == FILTER_IGNORE);
     }

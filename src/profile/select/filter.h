@@ -39,6 +39,7 @@ struct filter {
     const char *focus;     // a stack has a frame whose function, file or module matches
     const char *ignore;    // no frame of a stack does
     const char *show_from; // like focus, and stacks begin at the outermost such frame
+    const char *site_text; // the function, file or module of a stack's call site has it
     const char *thread;    // a thread id, or a name in which * and ? match anything
     uint32_t pid;          // all programs that this process executed; 0: any
     bool has_range;
@@ -61,6 +62,7 @@ enum filter_name {
     FILTER_FOCUS,
     FILTER_IGNORE,
     FILTER_SHOW_FROM,
+    FILTER_SITE,
     FILTER_NAME_COUNT,
 };
 

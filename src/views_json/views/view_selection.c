@@ -47,6 +47,7 @@ static void write_unmatched(struct view *view)
         [FILTER_MODULE] = "module",     [FILTER_THREAD] = "thread",
         [FILTER_PROCESS] = "process",   [FILTER_FOCUS] = "focus",
         [FILTER_IGNORE] = "ignore",     [FILTER_SHOW_FROM] = "show_from",
+        [FILTER_SITE] = "call_site",
     };
     json_key_array(view->w, "unmatched");
     for (int name = 0; name < FILTER_NAME_COUNT; name++) {
@@ -73,6 +74,7 @@ static void write_filter(struct view *view)
         {"focus", filter->focus},
         {"ignore", filter->ignore},
         {"show_from", filter->show_from},
+        {"call_site", filter->site_text},
         {"thread", filter->thread},
     };
     struct json_writer *w = view->w;
