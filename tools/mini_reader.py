@@ -135,15 +135,7 @@ TABLES = {
     "HOOK": ("hooks", [
         (1, "module", 32, 0), (2, "function", 32, 0), (3, "allocator", 32, 0), (4, "reason", 32, 0),
         (5, "processes", 32, 0)]),
-    "LONE": ("lones", [
-        (1, "slice", 32, NONE), (2, "has_one_size", 32, 0), (3, "lifetime_bucket", 32, NONE),
-        (4, "cohort_slice", 32, NONE)]),
 }
-
-HISTORY = ("COHO", "CELL", "SIZB", "LIFB")
-
-# Chunk types of a compact history: type: the table's type.
-COMPACT = {"COHM": "COHO", "CELM": "CELL", "CELF": "CELL", "SIZM": "SIZB", "LIFM": "LIFB"}
 
 # Fields that may be stored as shares: id: id of the blocks.
 SHARES = {"ROWS": {6: 5, 8: 7, 10: 9}, "CELL": {4: 3, 6: 5}, "COHO": {5: 4}, "SIZB": {4: 3},
@@ -383,52 +375,6 @@ def entries_of(payload, fields, known, kind="", rows=()):
     return [{name: columns[ident][i] for ident, name, _, _ in fields} for i in range(count)]
 
 
-def bucket_of(value):
-    return max(bucket for bucket in range(252) if lowest(bucket) <= value)
-
-
-def lone_entry(kind, number, row, lone):
-    """The entry that LONE describes for a row of a table; None without an entry."""
-    if kind == "CELL" and lone["slice"] != NONE:
-        return {"row": number, "slice": lone["slice"],
-                **{key: row[key] for key in ("allocations", "allocated_bytes", "frees",
-                                             "freed_bytes", "temporary")}}
-    if kind == "SIZB" and lone["has_one_size"] == 1 and row["allocations"] > 0:
-        return {"row": number, "bucket": bucket_of(row["allocated_bytes"] // row["allocations"]),
-                "count": row["allocations"], "bytes": row["allocated_bytes"]}
-    if kind == "LIFB" and lone["lifetime_bucket"] != NONE:
-        return {"row": number, "bucket": lone["lifetime_bucket"], "count": row["frees"],
-                "bytes": row["freed_bytes"]}
-    alive = row["allocations"] - row["frees"]
-    if kind == "COHO" and lone["cohort_slice"] != NONE and 0 < alive <= NONE:
-        return {"row": number, "born_slice": lone["cohort_slice"], "freed_slice": NONE,
-                "blocks": alive, "bytes": row["allocated_bytes"] - row["freed_bytes"] & MASK}
-    return None
-
-
-def take_flow(cells, cohorts):
-    """Correct the frees of cells by CELF."""
-    place = {(cell["row"], cell["slice"]): cell for cell in cells}
-    for cohort in cohorts:
-        for when, sign in (("born_slice", -1), ("freed_slice", 1)):
-            cell = place.get((cohort["row"], cohort[when]))
-            if cell is not None:
-                cell["frees"] = cell["frees"] + sign * cohort["blocks"] & MASK
-                cell["freed_bytes"] = cell["freed_bytes"] + sign * cohort["bytes"] & MASK
-
-
-def restore_history(tables, forms, is_whole_history):
-    """Complete the tables of a compact history, or empty them if a chunk of it is missing."""
-    lones = list(enumerate(zip(tables["rows"], tables["lones"])))
-    for kind in HISTORY:
-        name = TABLES[kind][0]
-        if forms.get(kind) == "CELF":
-            take_flow(tables[name], tables["cohorts"])
-        added = [lone_entry(kind, number, row, lone) for number, (row, lone) in lones]
-        entries = tables[name] + [entry for entry in added if entry is not None]
-        tables[name] = sorted(entries, key=lambda entry: entry["row"]) if is_whole_history else []
-
-
 def read(data):
     read_header(data)
     chunks, is_finished = walk(data)
@@ -440,25 +386,19 @@ def read(data):
         if chunk.kind == "EVNT":
             require(chunk.generation == 0, "events within a snapshot")
             events += entries_of(chunk.payload(), EVENTS, events)
-    forms, stored = {}, {}
+    stored = {}
     for chunk in snapshot:
-        kind = COMPACT.get(chunk.kind, chunk.kind)
+        kind = chunk.kind
         if kind == "STRS":
             tables["strings"] += strings_of(chunk.payload(), tables["strings"])
             stored[kind] = len(tables["strings"])
         elif kind in TABLES:
             name, fields = TABLES[kind]
-            require(forms.setdefault(kind, chunk.kind) == chunk.kind, f"{name}: two forms")
             tables[name] += entries_of(chunk.payload(), fields, tables[name], kind, tables["rows"])
-            stored[chunk.kind] = len(tables[name])
+            stored[kind] = len(tables[name])
     announced = announcement(snapshot[0].payload())
     if is_whole(snapshot):
         require(announced == stored, "not as announced")
-    if "LONE" in announced:
-        restore_history(tables, forms, all(
-            stored.get(kind, 0) == count for kind, count in announced.items()
-            if kind in ("ROWS", "LONE") or COMPACT.get(kind, kind) in HISTORY))
-    del tables["lones"]
     return {"generation": generation, "complete": is_finished and is_whole(snapshot),
             **({"events": events} if events else {}), **tables}
 

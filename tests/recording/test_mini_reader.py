@@ -13,8 +13,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = pathlib.Path(os.environ["CAIRN_BUILD"]) / "tests/recording/recording_example"
 SPEC = ROOT / "docs/format/recording.md"
 
-COMPACT = pathlib.Path(__file__).parent / "version2.cairn"
-UNMIXED = pathlib.Path(__file__).parent / "version2_unmixed.cairn"
 HISTORY = ["cells", "size_buckets", "lifetime_buckets", "cohorts"]
 
 # What the C reader mends is not what was written: these tables of the file of wild numbers are left.
@@ -63,15 +61,13 @@ def test_both_readers_get_as_far_in_a_cut_file(tmp_path):
     assert_same(got, want, ["meta", "totals", "strings", "processes", "threads", "nodes", "rows"])
 
 
-@pytest.fixture(name="history", params=["written", "folded"])
-def history_of_each_form(request, tmp_path):
-    path = write("history", tmp_path / "history") if request.param == "written" else COMPACT
-    return path.read_bytes()
+@pytest.fixture(name="history")
+def history_of_rows(tmp_path):
+    return write("history", tmp_path / "history").read_bytes()
 
 
 def chunks_of_history(data):
-    """The chunks of tables that a compact history is made of, and of the history as it is now."""
-    kinds = {"LONE", *mini_reader.HISTORY, *mini_reader.COMPACT}
+    kinds = ("ROWS", "COHO", "CELL", "SIZB", "LIFB")
     return [chunk for chunk in mini_reader.walk(data)[0] if chunk.kind in kinds]
 
 
@@ -110,22 +106,8 @@ def test_a_damaged_chunk_makes_nothing_else_untrue(history, tmp_path):
             assert got[table] == whole[table][:len(got[table])]
 
 
-def test_a_compact_file_has_each_form():
-    kinds = {chunk.kind for path in (COMPACT, UNMIXED)
-             for chunk in mini_reader.walk(path.read_bytes())[0]}
-    assert kinds >= {"LONE", *mini_reader.COMPACT}
-
-
-@pytest.mark.parametrize("path", [COMPACT, UNMIXED], ids=lambda path: path.stem)
-def test_both_readers_agree_on_a_compact_history(path):
-    want, got = read_in_c(path), mini_reader.read(path.read_bytes())
-    assert got["complete"] and want["complete"]
-    assert_same(got, want, [key for key in want if isinstance(want[key], list)])
-
-
-@pytest.mark.parametrize("path", [COMPACT, UNMIXED, None])
-def test_a_history_is_what_was_drawn(path, tmp_path):
-    got = read_in_c(path or write("history", tmp_path / "history"))
+def test_a_history_is_what_was_drawn(tmp_path):
+    got = read_in_c(write("history", tmp_path / "history"))
     assert [tuple(cell.values()) for cell in got["cells"]] == [
         (0, 1, 10, 100, 10, 100, 10), (1, 0, 5, 292, 1, 8, 0), (1, 2, 1, 8, 3, 252, 0),
         (2, 2, 3, 48, 0, 0, 0), (3, 1, 3, 30, 1, 10, 0), (3, 2, 1, 10, 0, 0, 0),

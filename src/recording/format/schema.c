@@ -172,13 +172,6 @@ static const struct rec_column cohort_columns[] = {
     BYTES(rec_cohort, 5, bytes, 4),
 };
 
-static const struct rec_column lone_columns[] = {
-    INDEX(rec_lone, 1, slice),
-    COLUMN(rec_lone, 2, has_one_size),
-    INDEX(rec_lone, 3, lifetime_bucket),
-    COLUMN(rec_lone, 4, cohort_slice, .reference = 1, .missing = REC_NONE),
-};
-
 static const struct rec_column slice_columns[] = {
     COLUMN(rec_slice, 1, allocations),
     COLUMN(rec_slice, 2, allocated_bytes),
@@ -360,7 +353,7 @@ static const struct rec_column hook_columns[] = {
         .name = (label)                                                                         \
     }
 
-const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
+const struct rec_table rec_tables[REC_TABLE_COUNT] = {
     [REC_TABLE_META] = SINGLE("meta", CHUNK_META, meta_columns),
     [REC_TABLE_TOTALS] = SINGLE("totals", CHUNK_TOTALS, totals_columns),
     [REC_TABLE_STRINGS] = {.chunk_type = CHUNK_STRINGS, .name = "strings"},
@@ -411,11 +404,6 @@ const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
         ARRAY(rec_unrecorded, unrecorded, unrecorded_count, CHUNK_UNRECORDED, unrecorded_columns),
     [REC_TABLE_HOOKS] = ARRAY(rec_hook, hooks, hook_count, CHUNK_HOOKS, hook_columns),
     [REC_TABLE_BLOCKS] = ARRAY(rec_block, blocks, block_count, CHUNK_BLOCKS, block_columns),
-    [REC_TABLE_LONES] = {.chunk_type = CHUNK_LONES,
-                         .column_count = ARRAY_LEN(lone_columns),
-                         .columns = lone_columns,
-                         .entry_bytes = sizeof(struct rec_lone),
-                         .name = "lones"},
 };
 
 const struct rec_table rec_event_table = {.chunk_type = CHUNK_EVENTS,
@@ -424,32 +412,11 @@ const struct rec_table rec_event_table = {.chunk_type = CHUNK_EVENTS,
                                           .entry_bytes = sizeof(struct rec_event),
                                           .name = "events"};
 
-static const struct compact_type {
-    uint32_t chunk_type;
-    enum rec_table_index index;
-    enum rec_form form;
-} compact_types[] = {
-    {CHUNK_COHORTS_COMPACT, REC_TABLE_COHORTS, REC_FORM_COMPACT},
-    {CHUNK_CELLS_COMPACT, REC_TABLE_CELLS, REC_FORM_COMPACT},
-    {CHUNK_CELLS_FLOWING, REC_TABLE_CELLS, REC_FORM_FLOWING},
-    {CHUNK_SIZES_COMPACT, REC_TABLE_SIZE_BUCKETS, REC_FORM_COMPACT},
-    {CHUNK_LIFETIMES_COMPACT, REC_TABLE_LIFETIME_BUCKETS, REC_FORM_COMPACT},
-};
-
-const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form)
+const struct rec_table *rec_table_find(uint32_t chunk_type)
 {
-    enum rec_form unasked;
-    form = form != NULL ? form : &unasked;
-    *form = REC_FORM_PLAIN;
-    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         if (rec_tables[i].chunk_type == chunk_type) {
             return &rec_tables[i];
-        }
-    }
-    for (size_t i = 0; i < ARRAY_LEN(compact_types); i++) {
-        if (compact_types[i].chunk_type == chunk_type) {
-            *form = compact_types[i].form;
-            return &rec_tables[compact_types[i].index];
         }
     }
     return NULL;

@@ -31,22 +31,6 @@ struct rec_column {
     const char *name;
 };
 
-// The stored form of a table. Only recordings of 2026 have compact tables (compact_history).
-enum rec_form {
-    REC_FORM_PLAIN,
-    REC_FORM_COMPACT, // without the entries that follow from their row
-    REC_FORM_FLOWING, // compact cells whose frees lack what the cohorts hold
-};
-
-// The only entry of a row in each table of its history, in a compact history. Lones have the
-// indices of their rows.
-struct rec_lone {
-    uint32_t slice;           // slice of its cell, or REC_NONE
-    uint32_t has_one_size;    // 1: all blocks are in the size bucket of their mean
-    uint32_t lifetime_bucket; // bucket of all freed blocks, or REC_NONE
-    uint32_t cohort_slice;    // slice of birth of all blocks that are live at the end
-};
-
 // The mean block size that predicts bytes from a number of blocks.
 enum rec_mean {
     REC_MEAN_OWN = 0, // the mean of the entry, which is a row
@@ -99,9 +83,6 @@ enum rec_table_index {
     REC_TABLE_HOOKS,
     REC_TABLE_BLOCKS,
     REC_TABLE_COUNT,
-    // Folded files only, after the rows.
-    REC_TABLE_LONES = REC_TABLE_COUNT,
-    REC_TABLE_STORED_COUNT,
 };
 
 // The columns of the strings: their lengths, and their bytes, concatenated without zero bytes.
@@ -110,7 +91,7 @@ enum string_column {
     STRING_COLUMN_TEXT = 2,
 };
 
-extern const struct rec_table rec_tables[REC_TABLE_STORED_COUNT];
+extern const struct rec_table rec_tables[REC_TABLE_COUNT];
 
 // The table of the event log. Its chunks belong to no snapshot, and rec_tables does not have it.
 extern const struct rec_table rec_event_table;
@@ -121,8 +102,8 @@ static inline bool rec_table_is_history(enum rec_table_index index)
     return index >= REC_TABLE_COHORTS && index <= REC_TABLE_LIFETIME_BUCKETS;
 }
 
-// Return the table of a chunk type, or NULL. `form` may be NULL.
-const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form);
+// Return the table of a chunk type, or NULL.
+const struct rec_table *rec_table_find(uint32_t chunk_type);
 
 // Return the column with that number, or NULL.
 const struct rec_column *rec_column_find(const struct rec_table *table, uint8_t id);

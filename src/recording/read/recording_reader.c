@@ -14,7 +14,6 @@
 #include "host/text/format.h"
 #include "recording/format/chunk_index.h"
 #include "recording/format/recording_file.h"
-#include "recording/read/compact_history.h"
 #include "recording/read/damage_report.h"
 #include "recording/read/recording_repair.h"
 #include "recording/read/table_reader.h"
@@ -156,19 +155,18 @@ static bool merges_threads(const struct opening *o, const struct table_reader *t
 static bool
 is_omitted(const struct opening *o, const struct table_reader *tables, enum rec_table_index index)
 {
-    return merges_threads(o, tables) && (rec_table_is_history(index) || index == REC_TABLE_LONES ||
-                                         index == REC_TABLE_REALLOCS ||
-                                         index == REC_TABLE_SURVIVORS || index == REC_TABLE_BLOCKS);
+    return merges_threads(o, tables) &&
+           (rec_table_is_history(index) || index == REC_TABLE_REALLOCS ||
+            index == REC_TABLE_SURVIVORS || index == REC_TABLE_BLOCKS);
 }
 
 static enum err add_to_table(const struct opening *o,
                              struct loading *l,
                              enum rec_table_index index,
-                             enum rec_form form,
                              struct bytes payload)
 {
     const size_t before = l->tables.tables[REC_TABLE_ROWS].count;
-    TRY(table_reader_add(&l->tables, index, form, payload));
+    TRY(table_reader_add(&l->tables, index, payload));
     if (index != REC_TABLE_ROWS || !merges_threads(o, &l->tables)) {
         return ERR_OK;
     }
@@ -184,8 +182,7 @@ static enum err read_chunk(struct opening *o,
                            struct loading *l,
                            struct err_info *info)
 {
-    enum rec_form form = REC_FORM_PLAIN;
-    const struct rec_table *table = rec_table_find(place->head.type, &form);
+    const struct rec_table *table = rec_table_find(place->head.type);
     struct bytes payload;
     bool is_frame =
         place->head.type == CHUNK_SNAPSHOT_BEGIN || place->head.type == CHUNK_SNAPSHOT_END;
@@ -206,7 +203,7 @@ static enum err read_chunk(struct opening *o,
     if (place->head.type == CHUNK_SNAPSHOT_BEGIN) {
         err = announce(o, l, payload);
     } else if (table != NULL) {
-        err = add_to_table(o, l, (enum rec_table_index)(table - rec_tables), form, payload);
+        err = add_to_table(o, l, (enum rec_table_index)(table - rec_tables), payload);
     }
     return err == ERR_OK ? ERR_OK
                          : err_set(info, err, "'%s': the chunk at %" PRIu64 " makes no sense",
@@ -237,8 +234,7 @@ static bool is_beyond_its_share(const struct opening *o,
                                 const struct chunk_place *place,
                                 const struct loading *l)
 {
-    enum rec_form form = REC_FORM_PLAIN;
-    const struct rec_table *table = rec_table_find(place->head.type, &form);
+    const struct rec_table *table = rec_table_find(place->head.type);
     const bool is_announced =
         l->tables.is_announced && table_reader_need(&l->tables) <= o->limits.most_bytes / 4 * 3;
     return !is_announced && table != NULL &&
@@ -278,19 +274,6 @@ static enum err read_chunks(struct opening *o,
     return ERR_OK;
 }
 
-// Restore the history, or drop it if there is too little memory for it.
-static enum err restore_history(struct loading *l)
-{
-    struct damage_report *report = &l->loaded.damage_report;
-    if (report->is_pruned) {
-        history_drop(&l->tables); // a part of it would pass for complete
-        return ERR_OK;
-    }
-    const enum err restored = compact_history_restore(&l->tables);
-    report->is_pruned = restored == ERR_LIMIT;
-    return restored;
-}
-
 static enum err load_snapshot(struct opening *o,
                               const struct snapshot *snapshot,
                               struct loaded *out,
@@ -303,7 +286,9 @@ static enum err load_snapshot(struct opening *o,
     set_limits(o, &l);
     l.raw_bytes = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
     TRY(read_chunks(o, snapshot, &l, info));
-    const enum err restored = restore_history(&l);
+    if (report->is_pruned) {
+        table_reader_drop_history(&l.tables); // a part of it would pass for complete
+    }
     report->most_bytes = l.table_bytes;
     report->is_memory_limit = l.table_bytes == o->limits.most_bytes;
     count_entries(o, &l.tables, &l.loaded);
@@ -311,8 +296,7 @@ static enum err load_snapshot(struct opening *o,
     l.loaded.is_shown = l.loaded.is_shown && !(report->is_limited && report->is_memory_limit);
     struct repair_tally tally = {0};
     bool has_totals = l.tables.tables[REC_TABLE_TOTALS].is_there;
-    if (restored == ERR_NO_MEMORY ||
-        table_reader_finish(&l.tables, &l.loaded.recording) != ERR_OK ||
+    if (table_reader_finish(&l.tables, &l.loaded.recording) != ERR_OK ||
         recording_repair(&l.loaded.recording, has_totals, &tally) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recording '%s'", o->source.path);
     }

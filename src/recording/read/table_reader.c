@@ -29,7 +29,7 @@ struct stored_column {
 
 void table_reader_release(struct table_reader *r)
 {
-    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         free(r->tables[i].items);
     }
     text_vec_release(&r->texts);
@@ -44,7 +44,7 @@ enum err table_reader_announce(struct table_reader *r, struct bytes payload)
 {
     struct cursor c = cursor_over(payload);
     while (cursor_left(&c) > 0) {
-        const struct rec_table *table = rec_table_find(cursor_u32(&c), NULL);
+        const struct rec_table *table = rec_table_find(cursor_u32(&c));
         (void)cursor_u32(&c); // reserved
         uint64_t entries = cursor_u64(&c);
         if (c.failed) {
@@ -71,15 +71,12 @@ static uint64_t grown(uint64_t sum, uint64_t entries, uint64_t entry_bytes)
 uint64_t table_reader_need(const struct table_reader *r)
 {
     uint64_t need = 0;
-    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
+    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         const bool is_string = i == REC_TABLE_STRINGS;
-        const bool is_implied = rec_table_is_history((enum rec_table_index)i) &&
-                                r->tables[REC_TABLE_LONES].announced > 0;
         const size_t entry_bytes = is_string                 ? STRING_ENTRY_BYTES
                                    : rec_tables[i].is_single ? 0
                                                              : rec_tables[i].entry_bytes;
         need = grown(need, r->tables[i].announced, entry_bytes);
-        need = grown(need, is_implied ? r->tables[REC_TABLE_ROWS].announced : 0, entry_bytes);
     }
     return need;
 }
@@ -110,7 +107,7 @@ static bool read_column(struct cursor *c, struct stored_column *out)
     return !c->failed;
 }
 
-enum err table_reader_charge(struct table_reader *r, uint64_t bytes)
+static enum err charge_budget(struct table_reader *r, uint64_t bytes)
 {
     if (bytes > r->budget_bytes) {
         return ERR_LIMIT;
@@ -205,7 +202,7 @@ static enum err add_entries(struct table_reader *r, enum rec_table_index index, 
     if (!read_numbered_group(c, before + r->tables[index].merged, &group)) {
         return ERR_CORRUPT;
     }
-    TRY(table_reader_charge(r, (uint64_t)group.count * table->entry_bytes));
+    TRY(charge_budget(r, (uint64_t)group.count * table->entry_bytes));
     if (r->tables[index].cap - before < group.count) {
         void *grown = vec_grown(r->tables[index].items, &r->tables[index].cap, before, group.count,
                                 table->entry_bytes);
@@ -280,7 +277,7 @@ static enum err add_strings(struct table_reader *r, struct cursor *c)
     if (left != 0 || (group.first == 0 && r->values.items[0] != 0)) {
         return ERR_CORRUPT;
     }
-    TRY(table_reader_charge(r, text.len + (uint64_t)group.count * STRING_ENTRY_BYTES));
+    TRY(charge_budget(r, text.len + (uint64_t)group.count * STRING_ENTRY_BYTES));
     TRY(text_vec_reserve(&r->texts, text.len + group.count));
     TRY(u64_vec_reserve(&r->string_offsets, group.count));
     const uint8_t *at = text.data;
@@ -314,15 +311,9 @@ enum err table_reader_group(struct table_reader *r,
     return ERR_OK;
 }
 
-enum err table_reader_add(struct table_reader *r,
-                          enum rec_table_index index,
-                          enum rec_form form,
-                          struct bytes payload)
+enum err table_reader_add(struct table_reader *r, enum rec_table_index index, struct bytes payload)
 {
     struct cursor c = cursor_over(payload);
-    if (r->tables[index].count > 0 && r->tables[index].form != form) {
-        return ERR_CORRUPT;
-    }
     if (index == REC_TABLE_STRINGS) {
         TRY(add_strings(r, &c));
     } else if (rec_tables[index].is_single) {
@@ -330,9 +321,18 @@ enum err table_reader_add(struct table_reader *r,
     } else {
         TRY(add_entries(r, index, &c));
     }
-    r->tables[index].form = form;
     r->tables[index].is_there = true;
     return ERR_OK;
+}
+
+void table_reader_drop_history(struct table_reader *r)
+{
+    for (size_t i = REC_TABLE_COHORTS; i <= REC_TABLE_LIFETIME_BUCKETS; i++) {
+        free(r->tables[i].items);
+        r->tables[i].items = NULL;
+        r->tables[i].count = 0;
+        r->tables[i].cap = 0;
+    }
 }
 
 // Add the empty string, which every recording has, even if its strings are lost.

@@ -25,9 +25,8 @@ struct table_reader {
         size_t cap;
         size_t merged;      // entries that were added to others (table_reader_merge_threads)
         uint64_t announced; // number of entries that the snapshot announced
-        enum rec_form form; // stored form
         bool is_there;      // at least one chunk was read
-    } tables[REC_TABLE_STORED_COUNT];
+    } tables[REC_TABLE_COUNT];
     bool is_announced; // the snapshot's first chunk was read
     struct text_vec texts;
     struct u64_vec string_offsets;
@@ -42,19 +41,14 @@ void table_reader_release(struct table_reader *r);
 // Read the announcement in a snapshot's first chunk. ERR_CORRUPT if it makes no sense.
 enum err table_reader_announce(struct table_reader *r, struct bytes payload) MUST_USE;
 
-// The memory that the announced entries take, with those that a compact history implies, and
-// without the bytes of strings. UINT64_MAX if that is more than 64 bits have.
+// The memory that the announced entries take, without the bytes of strings. UINT64_MAX if that is
+// more than 64 bits have.
 uint64_t table_reader_need(const struct table_reader *r);
 
 // Add the entries of a chunk of that table. ERR_CORRUPT: malformed, or not the table's next
 // entries; ERR_LIMIT: the budget is exhausted; ERR_NO_MEMORY. A failure leaves the table unchanged.
-enum err table_reader_add(struct table_reader *r,
-                          enum rec_table_index index,
-                          enum rec_form form,
-                          struct bytes payload) MUST_USE;
-
-// Take `bytes` off the budget. ERR_LIMIT: less is left.
-enum err table_reader_charge(struct table_reader *r, uint64_t bytes) MUST_USE;
+enum err table_reader_add(struct table_reader *r, enum rec_table_index index, struct bytes payload)
+    MUST_USE;
 
 // Decode a chunk of a table outside of snapshots into `entries`, which has room for
 // GROUP_MAX_ENTRIES. ERR_CORRUPT: malformed, or its first entry is not expected_first.
@@ -64,6 +58,9 @@ enum err table_reader_group(struct table_reader *r,
                             uint64_t expected_first,
                             void *entries,
                             size_t *out_count) MUST_USE;
+
+// Empty the tables of the history of rows.
+void table_reader_drop_history(struct table_reader *r);
 
 // Merge the rows from number `from` on into those before, which are merged already (row_merger.h).
 // Threads must be there. ERR_NO_MEMORY.

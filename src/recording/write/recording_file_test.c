@@ -84,7 +84,7 @@ static void every_byte_of_every_table_has_a_column(void **state)
         } else if (table->columns != NULL) {
             assert_int_equal(covered, table->entry_bytes);
         }
-        assert_ptr_equal(rec_table_find(table->chunk_type, NULL), table);
+        assert_ptr_equal(rec_table_find(table->chunk_type), table);
     }
 }
 
