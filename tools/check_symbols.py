@@ -9,6 +9,8 @@ that its module may use defines. Includes alone do not show this: a lower folder
 upper one defines. And no function of ours has a name that a library of cairn exports: the linker would
 take one for the other. Exit status 1 and one line per finding.
 
+Files do not call each other in a circle, except for those of CIRCLES.
+
 Files that a profiled process names are opened by host/os/target_file.c alone: in the folders that handle
 processes only the objects of OPENERS call anything that opens a path.
 
@@ -18,6 +20,7 @@ into the target (session/way), which the agent or the preload library defines.
 import collections
 import functools
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -52,6 +55,26 @@ OPENERS = {
     "recorder/session/session_create.c": "memory of its own, and a setting of the kernel",
     "symbols/elf/debuginfod.c": "a library of the system",
     "symbols/name_cache.c": "its own folder",
+}
+
+ARCHITECTURE = re.compile(r"arch/\w+/")
+# Circles of calls that there are, with what would cut each.
+CIRCLES = {
+    ("cli/cmd_help.c", "cli/cmd_record.c", "cli/cmd_version.c", "cli/command_table.c", "cli/user_options.c"):
+        "pass the table of commands to those that read it",
+    ("recorder/ingest/drain.c", "recorder/ingest/drain_lane.c", "recorder/ingest/drain_names.c",
+     "recorder/ingest/drain_process.c"): "a file for the list of lanes below the others",
+    ("recorder/recorder_aside.c", "recorder/recorder_attach.c", "recorder/recorder_breakdown.c",
+     "recorder/recorder_control.c", "recorder/recorder_detach.c", "recorder/recorder_follow.c",
+     "recorder/recorder_join.c", "recorder/recorder_loop.c", "recorder/recorder_modules.c",
+     "recorder/recorder_reading.c", "recorder/recorder_rest.c", "recorder/recorder_snapshots.c",
+     "recorder/recorder_state.c"): "one table of processes; a round of the loop as the only caller of its steps",
+    ("target/agent/agent_calls.c", "target/agent/agent_modules.c", "target/agent/agent_process.c",
+     "target/agent/agent_thread.c", "target/agent/arch/abi_hooks.c",
+     "target/agent/arch/agent_entries.c"): "the agent's page in a file of its own",
+    ("target/preload/process/thread_exit.c", "target/preload/process/thread_state.c"): "t_thread_way in thread_state.c",
+    ("target/preload/record/record.c", "target/preload/record/record_guard.c",
+     "target/preload/record/record_mapping.c"): "the deferred events in a file below the guard",
 }
 
 
@@ -97,6 +120,27 @@ def findings(root, build, modules):
                 yield f"src/{user}: may not use {name} of {definitions[0]}"
 
 
+def circles(root, build):
+    """Files that call each other in a circle, and entries of CIRCLES that are none."""
+    defined, used = symbols(root, build)
+    uses = collections.defaultdict(set)
+    for name, users in used.items():
+        definitions = {source for source in defined.get(name, ()) if not source.startswith(SAME_NAMES_AS_LIBC)}
+        for user in users if len(definitions) == 1 else ():
+            uses[user] |= definitions - {user}
+    reached = {source: check_layers.reach(uses, source) for source in list(uses)}
+    found = {tuple(sorted(ARCHITECTURE.sub("arch/", other) for other in reached[source]
+                          if source in reached.get(other, ())))
+             for source in reached if source in reached[source]}
+    for circle in sorted(found):
+        if not any(set(circle) <= set(known) for known in CIRCLES):
+            yield f"src/{circle[0]}: calls itself by way of {', '.join(circle[1:])}"
+    built = {ARCHITECTURE.sub("arch/", source) for sources in defined.values() for source in sources}
+    for known in sorted(CIRCLES):
+        if built.issuperset(known) and known not in found:
+            yield f"src/{known[0]}: CIRCLES has a circle with {', '.join(known[1:])} that is none"
+
+
 def opens(root, build):
     """Objects that may handle what a process names, and open a path; and entries of OPENERS that open none."""
     _, used = symbols(root, build)
@@ -129,8 +173,8 @@ def clashes(root, build):
 
 def main():
     root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
-    found = [*findings(root, build, check_layers.MODULES), *opens(root, build),
-             *clashes(root, build)]
+    found = [*findings(root, build, check_layers.MODULES), *circles(root, build),
+             *opens(root, build), *clashes(root, build)]
     for finding in found:
         print(finding)
     return 1 if found else 0

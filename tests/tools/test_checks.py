@@ -116,6 +116,24 @@ def test_symbols_finds_what_a_lower_folder_takes_from_an_upper_one(tree, user, d
     assert (status, said) == (int(finding != ""), finding)
 
 
+@pytest.mark.parametrize("names, calls, finding", [
+    (("host/os/a.c", "host/os/b.c"), ("b", "a"), "src/host/os/a.c: calls itself by way of host/os/b.c\n"),
+    (("host/os/a.c", "host/os/b.c", "host/os/c.c"), ("b", "c", "a"),
+     "src/host/os/a.c: calls itself by way of host/os/b.c, host/os/c.c\n"),
+    (("host/os/a.c", "host/os/b.c", "host/os/c.c"), ("b", "c", "c"), ""),
+    (("target/preload/process/thread_exit.c", "target/preload/process/thread_state.c"), ("thread_state", "thread_state"),
+     "src/target/preload/process/thread_exit.c: CIRCLES has a circle with target/preload/process/thread_state.c "
+     "that is none\n"),
+])
+def test_symbols_finds_files_that_call_each_other_in_a_circle(tree, names, calls, finding):
+    root = tree({f"src/{name}": f"int {call}(void); int {pathlib.Path(name).stem}(void); "
+                 f"int {pathlib.Path(name).stem}(void) {{ return {call}(); }}" for name, call in zip(names, calls)})
+    for name in names:
+        compile_object(root, name)
+    status, said = run("check_symbols.py", root, root / "build")
+    assert (status, said) == (int(finding != ""), finding)
+
+
 @pytest.mark.parametrize("name, call, finding", [
     ("symbols/a.c", "open", "src/symbols/a.c: host/os/target_file.h opens what a process names\n"),
     ("recorder/runtimes/a.c", "fopen64", "src/recorder/runtimes/a.c: host/os/target_file.h opens what a process names\n"),

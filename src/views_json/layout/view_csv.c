@@ -39,12 +39,6 @@ struct cell {
     size_t row;
 };
 
-static const void *field_of(const struct cell *cell)
-{
-    return (const char *)cell->table->rows + cell->row * cell->table->row_bytes +
-           cell->column->offset;
-}
-
 // A line of the file that is being written.
 struct line {
     FILE *out;
@@ -102,7 +96,8 @@ static void name_value(const struct view *view, const struct column *column, str
 
 static void add_location(struct view *view, const struct cell *cell, struct line *line)
 {
-    const struct place place = *(const struct place *)field_of(cell);
+    const struct place place =
+        *(const struct place *)view_field_at(cell->table, cell->column, cell->row);
     const struct profile *profile = view->code->profiles[place.side];
     const bool is_known = place.location != REC_NONE;
     add_text(line, is_known ? profile_location_function(profile, place.location) : "");
@@ -123,7 +118,8 @@ static void name_location(const struct view *view, const struct column *column, 
 
 static void add_function(struct view *view, const struct cell *cell, struct line *line)
 {
-    const uint32_t function = *(const uint32_t *)field_of(cell);
+    const uint32_t function =
+        *(const uint32_t *)view_field_at(cell->table, cell->column, cell->row);
     const bool is_known = function != REC_NONE;
     add_text(line, is_known ? code_union_name(view->code, function) : "");
     if (names_module(cell->column)) {
@@ -142,7 +138,7 @@ static void name_function(const struct view *view, const struct column *column, 
 
 static void add_frames(struct view *view, const struct cell *cell, struct line *line)
 {
-    const struct frame_list *frames = field_of(cell);
+    const struct frame_list *frames = view_field_at(cell->table, cell->column, cell->row);
     CLEANUP(strbuf_release) struct strbuf text = {0};
     uint32_t place = frame_list_begin(frames);
     struct frame_at frame;

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "views_json/layout/view_table.h"
+#include "views_json/layout/view_cell.h"
 
 enum {
     CSV_KEYS_MAX = 2,

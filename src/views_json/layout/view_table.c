@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "profile/accuracy/sampling.h"
 #include "views_json/layout/view_csv.h"
 
 static struct code_tables *tables_of(struct view *view)
@@ -12,133 +11,10 @@ static struct code_tables *tables_of(struct view *view)
     return &view->tables;
 }
 
-// The recording of one side; NULL if the view has none.
-static const struct recording *recording_of(const struct view *view, enum side side)
-{
-    if (side == SIDE_OLD) {
-        return view->old_selection != NULL ? &view->old_selection->profile->recording : NULL;
-    }
-    return view->profile != NULL ? &view->profile->recording : NULL;
-}
-
-static bool is_sampled(const struct view *view, enum side side)
-{
-    const struct recording *recording = recording_of(view, side);
-    return recording != NULL && sampling_of(recording).bytes != 0;
-}
-
-bool view_has_column(const struct view *view, const struct table *table, size_t column)
-{
-    uint32_t has = table->has | (view->old_selection != NULL ? WHEN_COMPARED : 0) |
-                   (is_sampled(view, SIDE_NEW) ? WHEN_SAMPLED : 0) |
-                   (is_sampled(view, SIDE_OLD) ? WHEN_OLD_SAMPLED : 0) |
-                   (view->layout == VIEW_COLUMNS ? WHEN_COLUMNS : 0);
-    uint32_t when = table->columns[column].when;
-    return (when & has) == when;
-}
-
-static const void *row_at(const struct table *table, size_t row)
-{
-    return (const char *)table->rows + row * table->row_bytes;
-}
-
-static const void *field_at(const struct table *table, const struct column *column, size_t row)
-{
-    return (const char *)row_at(table, row) + column->offset;
-}
-
-static struct costs errors_of(const struct view *view, enum side side, const struct costs *costs)
-{
-    const struct sampling sampling = sampling_of(recording_of(view, side));
-    return sampling_errors(&sampling, costs);
-}
-
-const struct costs *view_costs_at(const struct view *view,
-                                  const struct table *table,
-                                  const struct column *column,
-                                  size_t row,
-                                  struct costs *errors)
-{
-    static const struct costs none = {0};
-    const bool is_direct = column->kind == CELL_COSTS || column->kind == CELL_ERRORS;
-    const void *field = field_at(table, column, row);
-    const struct costs *costs = is_direct ? field : *(const struct costs *const *)field;
-    costs = costs != NULL ? costs : &none;
-    if (column->kind != CELL_ERRORS && column->kind != CELL_ERRORS_AT) {
-        return costs;
-    }
-    *errors = errors_of(view, (column->when & WHEN_OLD_SAMPLED) != 0 ? SIDE_OLD : SIDE_NEW, costs);
-    return errors;
-}
-
-uint32_t view_unknown(const struct view *view, enum side side)
-{
-    const struct selection *selection = side == SIDE_OLD ? view->old_selection : view->selection;
-    return selection != NULL ? selection->unknown : 0;
-}
-
-uint32_t
-view_unknown_at(const struct view *view, const struct table *table, const struct column *column)
-{
-    const bool is_old = (column->when & (WHEN_COMPARED | WHEN_OLD_SAMPLED)) != 0;
-    return table->unknown | view_unknown(view, is_old ? SIDE_OLD : SIDE_NEW);
-}
-
 static bool is_costs(const struct column *column)
 {
     return column->kind == CELL_COSTS || column->kind == CELL_COSTS_AT ||
            column->kind == CELL_ERRORS || column->kind == CELL_ERRORS_AT;
-}
-
-static void write_position(struct json_writer *w, uint32_t position)
-{
-    json_known_u64(w, position, position != REC_NONE);
-}
-
-void view_value(struct view *view,
-                const struct table *table,
-                const struct column *column,
-                size_t row)
-{
-    struct json_writer *w = view->w;
-    const void *field = field_at(table, column, row);
-    switch (column->kind) {
-    case CELL_U64:
-        json_value_u64(w, *(const uint64_t *)field);
-        break;
-    case CELL_U32:
-        json_value_u64(w, *(const uint32_t *)field);
-        break;
-    case CELL_POSITION:
-        write_position(w, *(const uint32_t *)field);
-        break;
-    case CELL_BOOL:
-        json_value_bool(w, *(const bool *)field);
-        break;
-    case CELL_OPTIONAL:
-        json_known_u64(w, *(const uint64_t *)field, *(const uint64_t *)field != VALUE_UNKNOWN);
-        break;
-    case CELL_DOUBLE:
-        json_value_double(w, *(const double *)field);
-        break;
-    case CELL_TEXT:
-        json_value_string(w, *(const char *const *)field);
-        break;
-    case CELL_STRING:
-        json_value_string(w, profile_string(view->profile, *(const rec_string *)field));
-        break;
-    case CELL_WRITE:
-        column->write(view, row_at(table, row));
-        break;
-    case CELL_LOCATION:
-    case CELL_FUNCTION:
-    case CELL_COSTS:
-    case CELL_COSTS_AT:
-    case CELL_ERRORS:
-    case CELL_ERRORS_AT:
-    case CELL_FRAMES:
-        break; // not a single value in both layouts
-    }
 }
 
 // Rows
@@ -149,7 +25,7 @@ void view_function(struct view *view, const char *key, uint32_t function)
     json_key(view->w, key);
     if (view->layout == VIEW_COLUMNS) {
         view->has_code = true;
-        write_position(view->w, code_tables_function(tables_of(view), function));
+        view_position(view->w, code_tables_function(tables_of(view), function));
         return;
     }
     bool is_known = function != REC_NONE;
@@ -164,7 +40,7 @@ void view_location(struct view *view, struct place place)
     if (view->layout == VIEW_COLUMNS) {
         view->has_code = true;
         json_key(view->w, "location");
-        write_position(view->w, code_tables_location(tables_of(view), place.side, place.location));
+        view_position(view->w, code_tables_location(tables_of(view), place.side, place.location));
         return;
     }
     struct json_writer *w = view->w;
@@ -193,35 +69,10 @@ void view_costs(
 void view_errors(
     struct view *view, enum side side, const char *key, uint64_t bits, const struct costs *costs)
 {
-    if (is_sampled(view, side)) {
-        const struct costs errors = errors_of(view, side, costs);
+    if (view_is_sampled(view, side)) {
+        const struct costs errors = view_errors_of(view, side, costs);
         view_costs(view, key, bits, view_unknown(view, side), &errors);
     }
-}
-
-// `place` is a node or an index.
-uint32_t frame_list_begin(const struct frame_list *frames)
-{
-    return frames->tree != NULL ? frames->node : 0;
-}
-
-bool frame_list_next(const struct frame_list *frames, uint32_t *place, struct frame_at *out)
-{
-    if (frames->tree != NULL) {
-        const struct call_tree_node *node = &frames->tree->nodes.items[*place];
-        if (*place == 0) {
-            return false;
-        }
-        *out = (struct frame_at){node->location, node->is_inlined, node->frame};
-        *place = node->parent;
-        return true;
-    }
-    if (*place >= frames->count) {
-        return false;
-    }
-    *out = (struct frame_at){frames->locations[*place], frames->inlined[*place] != 0, REC_NONE};
-    (*place)++;
-    return true;
 }
 
 static void write_frame(struct view *view, const struct frame_at *frame)
@@ -245,8 +96,7 @@ void view_frames(struct view *view, const struct frame_list *frames)
             write_frame(view, &frame);
         } else {
             view->has_code = true;
-            write_position(view->w,
-                           code_tables_location(tables_of(view), SIDE_NEW, frame.location));
+            view_position(view->w, code_tables_location(tables_of(view), SIDE_NEW, frame.location));
         }
     }
     json_end_array(view->w);
@@ -255,7 +105,7 @@ void view_frames(struct view *view, const struct frame_list *frames)
 static void
 write_member(struct view *view, const struct table *table, const struct column *column, size_t row)
 {
-    const void *field = field_at(table, column, row);
+    const void *field = view_field_at(table, column, row);
     if (column->kind == CELL_LOCATION) {
         view_location(view, *(const struct place *)field);
     } else if (column->kind == CELL_FUNCTION) {
@@ -348,12 +198,12 @@ write_frames_columns(struct view *view, const struct table *table, const struct 
     json_key_array(view->w, "frame_first");
     for (size_t row = 0; row < table->count; row++) {
         json_value_u64(view->w, view->frames.len);
-        add_frames(view, field_at(table, column, row));
+        add_frames(view, view_field_at(table, column, row));
     }
     json_end_array(view->w);
     json_key_array(view->w, "frame_count");
     for (size_t row = 0; row < table->count; row++) {
-        json_value_u64(view->w, count_frames(field_at(table, column, row)));
+        json_value_u64(view->w, count_frames(view_field_at(table, column, row)));
     }
     json_end_array(view->w);
 }
@@ -365,13 +215,13 @@ write_position_column(struct view *view, const struct table *table, const struct
     view->has_code = true;
     json_begin_array(view->w);
     for (size_t row = 0; row < table->count; row++) {
-        const void *field = field_at(table, column, row);
+        const void *field = view_field_at(table, column, row);
         const struct place *place = field;
         bool is_function = column->kind == CELL_FUNCTION;
         uint32_t position =
             is_function ? code_tables_function(tables_of(view), *(const uint32_t *)field)
                         : code_tables_location(tables_of(view), place->side, place->location);
-        write_position(view->w, position);
+        view_position(view->w, position);
     }
     json_end_array(view->w);
 }
