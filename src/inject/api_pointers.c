@@ -14,23 +14,6 @@ enum {
     HEADERS_MAX = 128, // of one module
 };
 
-uint64_t api_pointers_find(const uint8_t *bytes, size_t len, uint64_t addr)
-{
-    for (size_t at = 0; len - at >= sizeof(Elf64_Nhdr);) {
-        struct api_note note = {0};
-        memcpy(&note, bytes + at, min_u64(sizeof(note), len - at));
-        const uint64_t note_bytes = api_note_bytes(note.head);
-        if (note_bytes > len - at) {
-            return 0;
-        }
-        if (note_bytes >= sizeof(note) && api_note_is_ours(&note)) {
-            return addr + at + offsetof(struct api_note, distance) + (uint64_t)note.distance;
-        }
-        at += note_bytes;
-    }
-    return 0;
-}
-
 // The program headers of a module.
 struct headers {
     Elf64_Phdr items[HEADERS_MAX];
@@ -60,7 +43,8 @@ static uint64_t find_pointer(const struct target_process *target,
         if (segment->p_type != PT_NOTE || target_process_read(target, at, buffer, len) != ERR_OK) {
             continue;
         }
-        const uint64_t pointer = api_pointers_find(buffer, len, at);
+        struct cursor notes = cursor_over((struct bytes){.data = buffer, .len = len});
+        const uint64_t pointer = api_note_next(&notes, at);
         if (pointer != 0 &&
             api_note_may_point(headers->items, headers->count, module->load_bias, pointer)) {
             return pointer;

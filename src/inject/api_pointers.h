@@ -21,7 +21,3 @@ void api_pointers_give(const struct target_process *target, uint64_t table);
 
 // Take it back from all modules that have it.
 void api_pointers_take_back(const struct target_process *target, uint64_t table);
-
-// Return the address of the pointer that the notes in `bytes`, which are mapped at `addr`, lead to;
-// 0: none. Pure.
-uint64_t api_pointers_find(const uint8_t *bytes, size_t len, uint64_t addr);

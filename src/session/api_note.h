@@ -11,33 +11,25 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/elf_note.h"
+
 #define API_NOTE_OWNER "cairn"
 #define API_NOTE_TYPE  1u // the distance from there to the pointer, 8 bytes
 
-struct api_note {
-    Elf64_Nhdr head;
-    char owner[8]; // API_NOTE_OWNER, padded
+// Find the next note of ours at `notes`, and the address of its pointer; 0: there is none.
+// `address`: where the notes begin in their process.
+static inline uint64_t api_note_next(struct cursor *notes, uint64_t address)
+{
+    struct elf_note note;
     int64_t distance;
-} __attribute__((packed));
-
-static inline bool api_note_is_ours(const struct api_note *note)
-{
-    return note->head.n_namesz == sizeof(API_NOTE_OWNER) &&
-           note->head.n_descsz == sizeof(note->distance) && note->head.n_type == API_NOTE_TYPE &&
-           memcmp(note->owner, API_NOTE_OWNER, sizeof(API_NOTE_OWNER)) == 0;
-}
-
-// Notes are aligned to 4 bytes. Those aligned to 8 (.note.gnu.property) have lengths for which that
-// is the same.
-static inline uint64_t api_note_padded(uint64_t bytes)
-{
-    return (bytes + 3) & ~(uint64_t)3;
-}
-
-// Return the bytes of a note of any owner.
-static inline uint64_t api_note_bytes(Elf64_Nhdr head)
-{
-    return sizeof(head) + api_note_padded(head.n_namesz) + api_note_padded(head.n_descsz);
+    while (elf_note_next(notes, &note)) {
+        if (note.description.len == sizeof(distance) &&
+            elf_note_is(&note, API_NOTE_TYPE, API_NOTE_OWNER, sizeof(API_NOTE_OWNER))) {
+            memcpy(&distance, note.description.data, sizeof(distance));
+            return address + (uint64_t)(note.description.data - notes->start) + (uint64_t)distance;
+        }
+    }
+    return 0;
 }
 
 // Whether a pointer at `address` is aligned, and in a writable segment of its module, which is

@@ -17,10 +17,8 @@
 #include "session/api_note.h"
 
 static void
-tell(const struct dl_phdr_info *module, const struct api_note *note, const struct cairn_api *api)
+set_pointer(const struct dl_phdr_info *module, uint64_t address, const struct cairn_api *api)
 {
-    const uint64_t here = (uint64_t)note + offsetof(struct api_note, distance);
-    const uint64_t address = here + (uint64_t)note->distance;
     if (api_note_may_point(module->dlpi_phdr, module->dlpi_phnum, module->dlpi_addr, address)) {
         _Atomic(const struct cairn_api *) *pointer =
             (_Atomic(const struct cairn_api *) *)address; // NOLINT(performance-no-int-to-ptr)
@@ -35,22 +33,13 @@ static void read_notes(const struct dl_phdr_info *module,
                        const Elf64_Phdr *segment,
                        const struct cairn_api *api)
 {
-    const char *at =
-        (const char *)(module->dlpi_addr + segment->p_vaddr); // NOLINT(performance-no-int-to-ptr)
-    uint64_t left = segment->p_memsz;
-    while (left >= sizeof(Elf64_Nhdr)) {
-        Elf64_Nhdr head;
-        memcpy(&head, at, sizeof(head));
-        const uint64_t bytes = api_note_bytes(head);
-        if (bytes > left) {
-            return;
-        }
-        const struct api_note *note = (const struct api_note *)(const void *)at;
-        if (bytes >= sizeof(*note) && api_note_is_ours(note)) {
-            tell(module, note, api);
-        }
-        at += bytes;
-        left -= bytes;
+    const uint64_t address = module->dlpi_addr + segment->p_vaddr;
+    struct cursor notes = cursor_over(
+        (struct bytes){.data = (const uint8_t *)address, // NOLINT(performance-no-int-to-ptr)
+                       .len = segment->p_memsz});
+    uint64_t pointer;
+    while ((pointer = api_note_next(&notes, address)) != 0) {
+        set_pointer(module, pointer, api);
     }
 }
 

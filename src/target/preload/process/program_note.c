@@ -7,30 +7,20 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/elf_note.h"
+
 #define GO_BUILD_ID 4u // golang.org/src/cmd/link/internal/ld/elf.go: ELF_NOTE_GOBUILDID_TAG
 
 static const char go_owner[4] = "Go"; // and two zero bytes, which its linker counts
 
-static size_t padded(size_t bytes)
+static bool holds_go_note(struct bytes notes)
 {
-    return (bytes + 3) & ~(size_t)3;
-}
-
-static bool holds_go_note(const char *at, uint64_t bytes)
-{
-    Elf64_Nhdr head;
-    while (bytes >= sizeof(head)) {
-        memcpy(&head, at, sizeof(head));
-        const uint64_t size = sizeof(head) + padded(head.n_namesz) + padded(head.n_descsz);
-        if (size > bytes) {
-            return false;
-        }
-        if (head.n_type == GO_BUILD_ID && head.n_namesz == sizeof(go_owner) &&
-            memcmp(at + sizeof(head), go_owner, sizeof(go_owner)) == 0) {
+    struct cursor at = cursor_over(notes);
+    struct elf_note note;
+    while (elf_note_next(&at, &note)) {
+        if (elf_note_is(&note, GO_BUILD_ID, go_owner, sizeof(go_owner))) {
             return true;
         }
-        at += size;
-        bytes -= size;
     }
     return false;
 }
@@ -49,9 +39,10 @@ bool program_note_is_go(void)
     for (uint64_t i = 0; i < count; i++) {
         const Elf64_Phdr *header = headers + i;
         if (header->p_type == PT_NOTE && header->p_align == 4 &&
-            holds_go_note(
-                (const char *)(bias + header->p_vaddr), // NOLINT(performance-no-int-to-ptr)
-                header->p_memsz)) {
+            holds_go_note((struct bytes){
+                .data =
+                    (const uint8_t *)(bias + header->p_vaddr), // NOLINT(performance-no-int-to-ptr)
+                .len = header->p_memsz})) {
             return true;
         }
     }
