@@ -43,8 +43,8 @@ static bool has_ended(pid_t pid, const char *task)
     if (length >= (int)sizeof(name) || !proc_file_read(pid, name, STAT_BYTES_MAX, &text)) {
         return true;
     }
-    const char *name_end = strrchr(strbuf_text(&text), ')'); // the name may contain some itself
-    return name_end == NULL || name_end[1] != ' ' || name_end[2] == 'Z' || name_end[2] == 'X';
+    const char state = proc_text_state(strbuf_text(&text));
+    return state == 'Z' || state == 'X';
 }
 
 pid_t proc_file_living(pid_t pid)
@@ -83,8 +83,7 @@ uint64_t proc_file_own_start(void)
 pid_t proc_file_parent(pid_t pid)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    const char *line = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text)
-                           ? proc_text_value(strbuf_text(&text), "PPid")
-                           : NULL;
-    return line != NULL ? (pid_t)number_field(line) : 0;
+    return proc_file_read(pid, "status", STATUS_BYTES_MAX, &text)
+               ? (pid_t)proc_text_number(strbuf_text(&text), "PPid")
+               : 0;
 }

@@ -22,10 +22,15 @@ const char *proc_text_value(const char *text, const char *key)
     return NULL;
 }
 
-uint64_t proc_text_kib(const char *text, const char *key)
+uint64_t proc_text_number(const char *text, const char *key)
 {
     const char *value = proc_text_value(text, key);
-    return value != NULL ? number_field(value) * 1024 : 0;
+    return value != NULL ? number_field(value) : 0;
+}
+
+uint64_t proc_text_kib(const char *text, const char *key)
+{
+    return proc_text_number(text, key) * 1024;
 }
 
 uint32_t proc_text_innermost_pid(const char *text)
@@ -50,15 +55,21 @@ static const char *stat_field(const char *text, int number)
     return at != NULL ? at + 1 : "";
 }
 
-bool proc_text_is_working(const char *text)
+char proc_text_state(const char *text)
 {
     const char state = *stat_field(text, 3);
+    return state != '\0' ? state : 'X';
+}
+
+bool proc_text_is_working(const char *text)
+{
+    const char state = proc_text_state(text);
     return state == 'R' || state == 'D';
 }
 
 bool proc_text_is_stopped(const char *text)
 {
-    const char state = *stat_field(text, 3);
+    const char state = proc_text_state(text);
     return state == 'T' || state == 't';
 }
 

@@ -12,12 +12,18 @@
 // Return the text after "`key`:" at the start of a line; NULL if no line starts so.
 const char *proc_text_value(const char *text, const char *key);
 
-// status, smaps_rollup, meminfo: return the number after "`key`:" at the start of a line, in bytes
+// status: return the number after "`key`:" at the start of a line.
+uint64_t proc_text_number(const char *text, const char *key);
+
+// smaps_rollup, meminfo, status: return the number after "`key`:" at the start of a line, in bytes
 // if the line counts kB.
 uint64_t proc_text_kib(const char *text, const char *key);
 
 // status: the last number of the line NSpid, the pid in the innermost namespace.
 uint32_t proc_text_innermost_pid(const char *text);
+
+// stat: the state of the process or thread: R, S, D, Z, ...; X if it is missing, as of a dead one.
+char proc_text_state(const char *text);
 
 // stat: whether the process works, or would if it had a processor or its data from a disk.
 bool proc_text_is_working(const char *text);

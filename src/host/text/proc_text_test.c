@@ -37,17 +37,24 @@ static void a_process_works_sleeps_or_is_stopped(void **state)
     (void)state;
     static const struct {
         const char *text;
+        char state;
         bool is_working;
         bool is_stopped;
     } cases[] = {
-        {"18 (a) R 1", true, false},     {"18 (a) D 1", true, false}, // waits for a disk
-        {"18 (a) S 1", false, false},    {"18 (a) Z 1", false, false},
-        {"18 (a) T 1", false, true},     {"18 (a) t 1", false, true},
-        {"18 (a) R) S 1", false, false}, // a strange name
-        {"18 (a)", false, false},        {"", false, false},
+        {"18 (a) R 1", 'R', true, false},
+        {"18 (a) D 1", 'D', true, false}, // waits for a disk
+        {"18 (a) S 1", 'S', false, false},
+        {"18 (a) Z 1", 'Z', false, false},
+        {"18 (a) T 1", 'T', false, true},
+        {"18 (a) t 1", 't', false, true},
+        {"18 (a) R) S 1", 'S', false, false}, // a strange name
+        {"18 (a)", 'X', false, false},
+        {"18 (a) ", 'X', false, false},
+        {"", 'X', false, false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         print_message("%s\n", cases[i].text);
+        assert_int_equal(proc_text_state(cases[i].text), cases[i].state);
         assert_int_equal(proc_text_is_working(cases[i].text), cases[i].is_working);
         assert_int_equal(proc_text_is_stopped(cases[i].text), cases[i].is_stopped);
     }

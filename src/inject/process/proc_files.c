@@ -68,11 +68,7 @@ char proc_files_thread_state(const struct target_process *target, int tid)
     if (err != ERR_OK) {
         return err == ERR_NOT_FOUND ? 'X' : '?';
     }
-    const char *end = strrchr(strbuf_text(&text), ')'); // the name may contain some itself
-    if (end == NULL || end[1] != ' ') {
-        return 'X';
-    }
-    return end[2];
+    return proc_text_state(strbuf_text(&text));
 }
 
 bool proc_files_is_confined(const struct target_process *target, int tid)
@@ -82,8 +78,7 @@ bool proc_files_is_confined(const struct target_process *target, int tid)
     if (err != ERR_OK) {
         return err != ERR_NOT_FOUND; // a filter that is not known of could kill the target
     }
-    const char *mode = proc_text_value(strbuf_text(&status), "Seccomp");
-    return mode != NULL && number_field(mode) != 0;
+    return proc_text_number(strbuf_text(&status), "Seccomp") != 0;
 }
 
 enum err proc_files_list_threads(const struct target_process *target,

@@ -15,12 +15,6 @@
 #include "host/text/proc_text.h"
 #include "inject/process/proc_files.h"
 
-static long number_of(const struct strbuf *status, const char *key)
-{
-    const char *value = proc_text_value(strbuf_text(status), key);
-    return value != NULL ? (long)number_field(value) : 0;
-}
-
 // The name of a process, for a sentence.
 static void read_name(int pid, char *name, size_t len)
 {
@@ -45,9 +39,9 @@ refuse_traced(const struct target_process *target, int tracer, struct err_info *
 static enum err
 refuse_by_status(struct target_process *target, const struct strbuf *status, struct err_info *info)
 {
-    const int leader = (int)number_of(status, "Tgid");
-    const int tracer = (int)number_of(status, "TracerPid");
-    target->has_seccomp = number_of(status, "Seccomp") != 0;
+    const int leader = (int)proc_text_number(strbuf_text(status), "Tgid");
+    const int tracer = (int)proc_text_number(strbuf_text(status), "TracerPid");
+    target->has_seccomp = proc_text_number(strbuf_text(status), "Seccomp") != 0;
     if (leader != target->pid) {
         return err_set(info, ERR_INVALID,
                        "%d is a thread of process %d; give the number of the process", target->pid,
@@ -59,7 +53,7 @@ refuse_by_status(struct target_process *target, const struct strbuf *status, str
     if (tracer != 0 && tracer != gettid()) {
         return refuse_traced(target, tracer, info);
     }
-    if (number_of(status, "Kthread") != 0) { // a line since Linux 6.8
+    if (proc_text_number(strbuf_text(status), "Kthread") != 0) { // a line since Linux 6.8
         return err_set(info, ERR_UNSUPPORTED, "process %d is a thread of the kernel", target->pid);
     }
     return ERR_OK;
@@ -122,7 +116,7 @@ static enum err explain_permission(const struct target_process *target, struct e
     }
     const char *uids = proc_text_value(strbuf_text(&status), "Uid");
     const unsigned long owner = uids != NULL ? number_field(uids) : geteuid();
-    const int tracer = (int)number_of(&status, "TracerPid");
+    const int tracer = (int)proc_text_number(strbuf_text(&status), "TracerPid");
     const long yama = read_yama();
     if (tracer != 0) {
         return refuse_traced(target, tracer, info);

@@ -15,6 +15,7 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
+#include "host/text/proc_text.h"
 #include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_names.h"
 #include "recorder/processes/pid_lookup.h"
@@ -42,10 +43,9 @@ bool drain_process_thread_sleeps(const struct drain_process *process, pid_t thre
     char text[64];
     (void)snprintf(text, sizeof(text), "/proc/%d/task/%d/stat", (int)process->pid, (int)thread_id);
     CLEANUP(fd_closep) int fd = open(text, O_RDONLY | O_CLOEXEC);
-    const ssize_t len = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
-    // proc_pid_stat(5): the number, the name in parentheses, which may contain some, the state.
-    const char *name_end = len > 0 ? memrchr(text, ')', (size_t)len) : NULL;
-    return name_end != NULL && name_end + 2 < text + len && name_end[2] == 'S';
+    const ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    text[len > 0 ? len : 0] = '\0';
+    return proc_text_state(text) == 'S';
 }
 
 uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)
