@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/aggregator_mapping.h"
+#include "base/page.h"
 
 #include "aggregate/aggregator.h"
 
 enum {
-    PAGE = 4096,
     KIND_BITS = 3,
     ADDRESS_BITS = 57, // the user half under five-level paging, and its end
 };
@@ -66,8 +66,8 @@ range_of(uint64_t address, uint64_t size_bytes, uint64_t number, struct mapped_r
     if (address > end_max || size_bytes > end_max - address) {
         return ERR_CORRUPT;
     }
-    *out = (struct mapped_range){.start = (address + PAGE - 1) & ~(uint64_t)(PAGE - 1),
-                                 .end = (address + size_bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1),
+    *out = (struct mapped_range){.start = page_end(address),
+                                 .end = page_end(address + size_bytes),
                                  .number = number,
                                  .row = REC_NONE};
     return ERR_OK;

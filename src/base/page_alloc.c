@@ -13,7 +13,7 @@ static struct {
 
 static size_t whole_pages(size_t len_bytes)
 {
-    return (len_bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+    return page_end(len_bytes);
 }
 
 static uint64_t note_of(const void *memory, size_t len_bytes)

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAGE_BYTES           ((size_t)4096)
+#include "base/page.h"
+
 #define PAGE_NOTES_MAX       16u
 #define PAGE_NOTE_PAGES_BITS 19u // of a note: page number << 19 | pages; 0 is an empty note
 

@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "syscall_arch.h"
-
 #include "base/clock.h"
+#include "syscall_arch.h"
 
 static struct {
     _Atomic bool is_forbidden;
@@ -157,4 +157,21 @@ _Noreturn void sys_exit_group(int status)
     for (;;) {
         (void)SYS_CALL(SYS_exit_group, status);
     }
+}
+
+#define KERNEL_SIGSET_BYTES 8 // of x86-64 and AArch64; libc's sigset_t is larger
+
+uint64_t signals_block(void)
+{
+    const uint64_t all = UINT64_MAX;
+    uint64_t before = 0;
+    // The kernel has no failure for these arguments.
+    (void)SYS_CALL(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&before, KERNEL_SIGSET_BYTES);
+    return before;
+}
+
+void signals_restore(uint64_t blocked_before)
+{
+    // The kernel has no failure for these arguments.
+    (void)SYS_CALL(SYS_rt_sigprocmask, SIG_SETMASK, (long)&blocked_before, 0, KERNEL_SIGSET_BYTES);
 }

@@ -81,3 +81,9 @@ uint64_t sys_monotonic_ns(void);
 long sys_kill(int pid, int signal);
 long sys_tgkill(int pid, int tid, int signal);
 _Noreturn void sys_exit_group(int status);
+
+// A short stretch without signal handlers. Unlike pthread_sigmask this also blocks the signals that
+// libc reserves for itself (cancellation). Block every signal and return the previously blocked
+// ones.
+uint64_t signals_block(void);
+void signals_restore(uint64_t blocked_before);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "agent_image_arch.h"
+#include "base/page.h"
 #include "inject/process/target_process.h"
 
 #define SPAN_MAX ((uint64_t)64 << 20)
@@ -44,7 +45,7 @@ static bool copy_header(struct bytes file, Elf64_Ehdr *out)
 
 static bool add_segment(struct agent_image *image, const Elf64_Phdr *load)
 {
-    const uint64_t mask = TARGET_PAGE_BYTES - 1;
+    const uint64_t mask = PAGE_BYTES - 1;
     if (image->segment_count == AGENT_SEGMENTS_MAX || load->p_vaddr > SPAN_MAX ||
         load->p_memsz > SPAN_MAX || load->p_filesz > load->p_memsz ||
         (load->p_vaddr & ~mask) < image->span) {

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/minmax.h"
+#include "base/page.h"
 #include "inject/process/address_gaps.h"
 #include "inject/process/target_reading.h"
 #include "inject/process/target_refusal.h"
@@ -231,7 +232,7 @@ enum err inject_mapping_image(struct inject *inject,
 
 static uint64_t whole_pages(uint64_t bytes)
 {
-    return (bytes + TARGET_PAGE_BYTES - 1) & ~(TARGET_PAGE_BYTES - 1);
+    return page_end(bytes);
 }
 
 // Find a block of an earlier attach. Its address must still be mapped, and as a block.

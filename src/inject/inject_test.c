@@ -152,7 +152,7 @@ static struct inject_near map_one(uint64_t bytes, uint64_t key)
 
 static void assert_mapped(uint64_t start, uint64_t end, int prot)
 {
-    for (uint64_t at = start; at < end; at += TARGET_PAGE_BYTES) {
+    for (uint64_t at = start; at < end; at += PAGE_BYTES) {
         const struct target_mapping *mapping = target_process_mapping_at(&f.inject.target, at);
         assert_non_null(mapping);
         assert_int_equal(mapping->prot, prot);
@@ -220,7 +220,7 @@ static void equal_memory_is_used_again(void **state)
     assert_int_not_equal(map_one(8193, 11).addr, first.addr);
     assert_int_not_equal(map_one(5000, 12).addr, first.addr);
     struct inject_near other = near_of(5000, 11);
-    other.module_start += TARGET_PAGE_BYTES;
+    other.module_start += PAGE_BYTES;
     assert_int_equal(inject_map(&f.inject, agent(), &other, 1, &f.info), ERR_OK);
     assert_int_not_equal(other.addr, first.addr);
     assert_int_equal(f.inject.note.near_count, 4);

@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "host/memory/cgroup_names.h"
+#include "host/memory/memory_groups.h"
 #include "host/os/file.h"
 
 enum {

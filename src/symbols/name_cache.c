@@ -14,6 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/order.h"
 #include "host/os/file.h"
@@ -28,8 +29,6 @@ enum {
     LIMIT_TEXT_BYTES = 32,
     TOUCH_AFTER_S = 60, // a file used within this time counts as young
 };
-
-#define NS_PER_S 1000000000
 
 // Identify this build of cairn. A rebuilt executable has another size or time. libdw is part of the
 // identity, because it reads the debug information.
@@ -297,7 +296,7 @@ static MUST_USE enum err list_folder(int folder, DIR *entries, struct cache_file
             continue;
         }
         struct cache_file file = {.bytes = (uint64_t)status.st_size,
-                                  .used_ns = (int64_t)status.st_mtim.tv_sec * NS_PER_S +
+                                  .used_ns = (int64_t)status.st_mtim.tv_sec * (int64_t)NS_PER_S +
                                              status.st_mtim.tv_nsec};
         memcpy(file.name, entry->d_name, len + 1);
         TRY(cache_file_vec_push(out, file));

@@ -10,7 +10,7 @@
 #include "formats/import/input_file.h"
 #include "host/text/format.h"
 #include "profile/names/named_recording.h"
-#include "recording/write/recording_rewrite.h"
+#include "recording/write/recording_writer.h"
 
 struct symbolize_fields {
     struct name_words names;

@@ -7,7 +7,7 @@
 #include "cli/report/report.h"
 #include "cli/report/report_views.h"
 #include "views_json/layout/view_csv.h"
-#include "views_json/views/view_sites.h"
+#include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"
 
 static MUST_USE enum err write_sites(const struct report *report, struct view *view)

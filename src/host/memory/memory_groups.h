@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// memory_groups: the control groups around a process that account for memory (cgroups(7)).
+// memory_groups: the control groups around a process that account for memory (cgroups(7)), and the
+// container and the pod that their names tell.
 //
 // Both versions: /memory.max in the unified hierarchy, /memory/.../memory.limit_in_bytes in
 // version 1. Context: H.
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "host/text/strbuf.h"
@@ -29,3 +31,15 @@ uint64_t memory_group_number(const char *folder, const char *file);
 
 // Return the number behind `key` and a space, or =, in the text of a file; 0 if it is not there.
 uint64_t memory_group_entry(const char *text, const char *key);
+
+// A part of the text of a /proc/PID/cgroup; borrowed.
+struct cgroup_part {
+    const char *text;
+    size_t len; // 0: not found
+};
+
+// Find the last run of 64 hexadecimal digits: docker-ID.scope, cri-containerd-ID.scope, /docker/ID.
+struct cgroup_part cgroup_names_container(const char *cgroup);
+
+// Find podUID, in which systemd writes '_' for '-'.
+struct cgroup_part cgroup_names_pod(const char *cgroup);

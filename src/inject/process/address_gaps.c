@@ -2,6 +2,7 @@
 #include "inject/process/address_gaps.h"
 
 #include "base/minmax.h"
+#include "base/page.h"
 
 #define LOWEST  UINT64_C(0x100000)       // above every usual vm.mmap_min_addr
 #define HIGHEST UINT64_C(0x7ffff0000000) // of the lower half with 4-level page tables
@@ -58,7 +59,7 @@ static uint64_t find_in(const struct target_process *target,
     }
     offer(&search, free_from, HIGHEST);
     const uint64_t room = search.best.end - search.best.start;
-    return room == 0 ? 0 : search.best.start + ((room - bytes) / 2 & ~(TARGET_PAGE_BYTES - 1));
+    return room == 0 ? 0 : search.best.start + page_start((room - bytes) / 2);
 }
 
 uint64_t address_gaps_find(const struct target_process *target,

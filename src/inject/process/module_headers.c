@@ -5,8 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/cursor.h"
+#include "base/elf_note.h"
 #include "base/minmax.h"
+#include "base/page.h"
 
 enum {
     SEGMENTS_MAX = 128,
@@ -37,7 +38,6 @@ read_headers(const struct target_process *target, uint64_t start, struct headers
                                out->count * sizeof(Elf64_Phdr));
 }
 
-// The notes of a segment, gABI: three words, name and description, each padded to 4 bytes.
 static void read_build_id(const struct target_process *target,
                           uint64_t addr,
                           uint64_t len,
@@ -48,19 +48,10 @@ static void read_build_id(const struct target_process *target,
     if (target_process_read(target, addr, notes, len) != ERR_OK) {
         return;
     }
-    struct cursor at = cursor_over((struct bytes){.data = notes, .len = len});
-    while (!at.failed && cursor_left(&at) != 0) {
-        const uint32_t name_len = cursor_u32(&at);
-        const uint32_t id_len = cursor_u32(&at);
-        const uint32_t type = cursor_u32(&at);
-        const uint8_t *name = cursor_take(&at, ((size_t)name_len + 3) & ~(size_t)3);
-        const uint8_t *id = cursor_take(&at, ((size_t)id_len + 3) & ~(size_t)3);
-        if (!at.failed && type == NT_GNU_BUILD_ID && name_len == sizeof("GNU") &&
-            memcmp(name, "GNU", sizeof("GNU")) == 0) {
-            module->build_id_len = (uint32_t)min_u64(id_len, sizeof(module->build_id));
-            memcpy(module->build_id, id, module->build_id_len);
-            return;
-        }
+    const struct bytes id = elf_note_build_id((struct bytes){.data = notes, .len = len});
+    if (id.len > 0) {
+        module->build_id_len = (uint32_t)min_u64(id.len, sizeof(module->build_id));
+        memcpy(module->build_id, id.data, module->build_id_len);
     }
 }
 
@@ -68,7 +59,7 @@ static void take_load(const Elf64_Phdr *load, struct target_module *module)
 {
     const uint64_t start = module->load_bias + load->p_vaddr;
     const uint64_t end = start + load->p_memsz;
-    module->end = max_u64(module->end, (end + TARGET_PAGE_BYTES - 1) & ~(TARGET_PAGE_BYTES - 1));
+    module->end = max_u64(module->end, page_end(end));
     if ((load->p_flags & PF_X) != 0) {
         module->text_start = module->text_end == 0 ? start : min_u64(module->text_start, start);
         module->text_end = max_u64(module->text_end, end);
@@ -110,8 +101,8 @@ static bool find_bias(const struct headers *headers, uint64_t start, struct targ
         if (load->p_memsz > SIZE_MAX_SANE || load->p_vaddr > SIZE_MAX_SANE * 2) {
             return false;
         }
-        if (load->p_type == PT_LOAD && load->p_offset < TARGET_PAGE_BYTES) {
-            module->load_bias = start - (load->p_vaddr & ~(TARGET_PAGE_BYTES - 1));
+        if (load->p_type == PT_LOAD && load->p_offset < PAGE_BYTES) {
+            module->load_bias = start - page_start(load->p_vaddr);
             return true;
         }
     }

@@ -113,8 +113,8 @@ static void map_program(uint8_t *addr, size_t pages, bool is_copy)
     CLEANUP(fd_closep) int copy = memfd_create("copy", MFD_CLOEXEC);
     off_t from = 0;
     assert_true(sendfile(copy, file, &from, 1 << 30) > 0);
-    assert_ptr_equal(mmap(addr, pages * TARGET_PAGE_BYTES, PROT_READ | PROT_EXEC,
-                          MAP_PRIVATE | MAP_FIXED, is_copy ? copy : file, 0),
+    assert_ptr_equal(mmap(addr, pages * PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+                          is_copy ? copy : file, 0),
                      addr);
 }
 
@@ -129,11 +129,11 @@ static void a_module_hides_no_other_one(void **state)
     int end = -1;
     struct err_info info = {0};
     struct target_process target = {0};
-    uint8_t *room = mmap(NULL, PAGES * TARGET_PAGE_BYTES, PROT_NONE,
+    uint8_t *room = mmap(NULL, PAGES * PAGE_BYTES, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(room, MAP_FAILED);
     map_program(room, FIRST, true);
-    uint8_t *above = room + FIRST * TARGET_PAGE_BYTES;
+    uint8_t *above = room + FIRST * PAGE_BYTES;
     map_program(above, PAGES / 2, false);
     const pid_t child = begin_child(&end);
     assert_int_equal(target_process_open(&target, child, &kernel_calls_real, &info), ERR_OK);
@@ -148,14 +148,14 @@ static void a_module_hides_no_other_one(void **state)
     assert_true(is_found);
     target_process_close(&target);
     end_child(child, end);
-    assert_int_equal(munmap(room, PAGES * TARGET_PAGE_BYTES), 0);
+    assert_int_equal(munmap(room, PAGES * PAGE_BYTES), 0);
 }
 
 static const struct target_module *g_hidden; // whose memory cannot be read
 
 static ssize_t read_others(int fd, void *into, size_t len, off_t at)
 {
-    if ((uint64_t)at >= g_hidden->start && (uint64_t)at < g_hidden->start + TARGET_PAGE_BYTES) {
+    if ((uint64_t)at >= g_hidden->start && (uint64_t)at < g_hidden->start + PAGE_BYTES) {
         errno = EIO;
         return -1;
     }
@@ -203,13 +203,13 @@ static void modules_beyond_the_limit_are_left_out(void **state)
     struct err_info info = {0};
     struct target_process target = {0};
     CLEANUP(fd_closep) int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    const size_t bytes = (size_t)MAPPED * 2 * PAGES * TARGET_PAGE_BYTES;
+    const size_t bytes = (size_t)MAPPED * 2 * PAGES * PAGE_BYTES;
     uint8_t *room =
         mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(room, MAP_FAILED);
     for (size_t i = 0; i < MAPPED; i++) {
-        uint8_t *place = room + i * 2 * PAGES * TARGET_PAGE_BYTES;
-        assert_ptr_equal(mmap(place, PAGES * TARGET_PAGE_BYTES, PROT_READ | PROT_EXEC,
+        uint8_t *place = room + i * 2 * PAGES * PAGE_BYTES;
+        assert_ptr_equal(mmap(place, PAGES * PAGE_BYTES, PROT_READ | PROT_EXEC,
                               MAP_PRIVATE | MAP_FIXED, file, 0),
                          place);
     }

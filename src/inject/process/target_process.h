@@ -18,11 +18,10 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/page.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
 #include "inject/process/kernel_calls.h"
-
-#define TARGET_PAGE_BYTES UINT64_C(4096)
 
 enum {
     TARGET_BUILD_ID_MAX = 64,      // bytes; longer ones are truncated

@@ -11,7 +11,7 @@ enum {
     QUARTERS = 4,
     TAIL_GAPS = 2,       // births that stopped ended longer ago than twice their longest gap
     START_DIVISOR = 8,   // of the process's life
-    BOUNDED_DIVISOR = 4, // of the births in the window: a smaller climb is level
+    BOUNDED_DIVISOR = 4, // of the births in the window: smaller growth is level
     FAINT_DIVISOR = 10,  // of a rate: what grows at a fifth of its rate still grows
     SLOWER_TIMES = 4, // a last quarter with fewer births than that part of the second's is unsure
     PAST_SHARE = 4,   // births before the window that outweigh those in it
@@ -91,8 +91,8 @@ has_settled(const struct growth_history *h, struct u64_vec *scratch, struct grow
 struct window {
     size_t first;
     struct gains births;
-    uint64_t floor_bytes; // the lowest level from just before the window on
-    uint64_t climb_bytes; // from the floor to the level at the end
+    uint64_t floor_bytes;  // the lowest level from just before the window on
+    uint64_t growth_bytes; // from the floor to the level at the end
 };
 
 static struct window window_from(const struct growth_history *h, size_t first)
@@ -103,7 +103,7 @@ static struct window window_from(const struct growth_history *h, size_t first)
         const uint64_t level = h->live_bytes[i];
         window.floor_bytes = level < window.floor_bytes ? level : window.floor_bytes;
     }
-    window.climb_bytes = h->live_bytes[h->count - 1] - window.floor_bytes;
+    window.growth_bytes = h->live_bytes[h->count - 1] - window.floor_bytes;
     return window;
 }
 
@@ -202,7 +202,7 @@ judge_windows(const struct growth_history *h, const struct gains *all, struct u6
         const size_t steps = (h->count - first) / h->step;
         const enum growth_confidence confidence = gains_confidence(w.births.moments, steps);
         struct growth_verdict verdict;
-        if (first > 0 && w.climb_bytes < w.births.bytes / BOUNDED_DIVISOR) {
+        if (first > 0 && w.growth_bytes < w.births.bytes / BOUNDED_DIVISOR) {
             const double rate = (double)w.births.bytes / (double)(h->count - first);
             if (has_faded(h, first, rate, 1, &verdict)) {
                 return verdict;

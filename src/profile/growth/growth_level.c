@@ -37,9 +37,9 @@ struct level level_of(const uint64_t *live_bytes, size_t first, size_t end, uint
 
 bool level_has_come_down(const struct growth_history *h, size_t first, uint64_t floor_bytes)
 {
-    const uint64_t climb = excess_u64(h->live_bytes[h->count - 1], floor_bytes);
-    const uint64_t high = floor_bytes + climb / 2;
-    const uint64_t low = floor_bytes + climb / 4;
+    const uint64_t growth = excess_u64(h->live_bytes[h->count - 1], floor_bytes);
+    const uint64_t high = floor_bytes + growth / 2;
+    const uint64_t low = floor_bytes + growth / 4;
     size_t longest = 0;
     size_t here = 0;
     bool was_high = false;

@@ -238,7 +238,7 @@ static void wrapper_frames_is_reported_from_what_people_wrote(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (is_wrapper_frame(cases[i].function, cases[i].file) != cases[i].wanted) {
-            fail_msg("\"%s\" in \"%s\" should %sbe plumbing", cases[i].function, cases[i].file,
+            fail_msg("\"%s\" in \"%s\" should %sbe a wrapper", cases[i].function, cases[i].file,
                      cases[i].wanted ? "" : "not ");
         }
     }

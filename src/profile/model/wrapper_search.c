@@ -280,7 +280,7 @@ static MUST_USE enum err mark_sides_of_python(struct python_search *search)
 
 // Whether the node is a native frame that a function of Python called, or one of the interpreter's
 // on the way to it.
-static bool is_plumbing_of_python(const struct python_search *search, size_t node)
+static bool is_internal_to_python(const struct python_search *search, size_t node)
 {
     const uint32_t frame = search->recording->nodes[node].frame;
     const uint32_t module = search->recording->frames[frame].module;
@@ -307,13 +307,13 @@ static MUST_USE enum err find_around_python(const struct recording *recording,
     TRY(u32_vec_resize(&code->chain_of_node, recording->node_count));
     for (size_t i = 1; i < recording->node_count; i++) {
         const uint32_t frame = recording->nodes[i].frame;
-        const bool is_plumbing = is_plumbing_of_python(&search, i);
+        const bool is_internal = is_internal_to_python(&search, i);
         uint32_t *twin = &search.twin_of.items[frame];
-        if (is_plumbing && *twin == 0) {
+        if (is_internal && *twin == 0) {
             *twin = (uint32_t)code->chain_first.len - 1;
             TRY(add_twin_chain(code, frame, &search.locations));
         }
-        code->chain_of_node.items[i] = is_plumbing ? *twin : frame;
+        code->chain_of_node.items[i] = is_internal ? *twin : frame;
     }
     return ERR_OK;
 }

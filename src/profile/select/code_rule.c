@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
-#include "profile/select/leak_pattern.h"
+#include "profile/select/pattern.h"
 
 // By module: 1 if its path matches; the last entry is for code outside modules.
 static MUST_USE enum err

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "profile/select/leak_pattern.h"
+#include "profile/select/pattern.h"
 #include "profile/select/suppressions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

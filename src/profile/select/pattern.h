@@ -44,3 +44,9 @@ bool pattern_matches_function(struct pattern *pattern, const char *name);
 
 // ERR_LIMIT with a sentence once a regular expression reached a limit.
 enum err pattern_result(const struct pattern *pattern, struct err_info *info) MUST_USE;
+
+// Whether a pattern of a rule for leaks, without its "leak:", matches a name, as LeakSanitizer has
+// it:
+//   name      contains it        ^name    begins with it
+//   name$     ends with it       a*b      * stands for any text
+bool leak_pattern_matches(const char *pattern, const char *name);

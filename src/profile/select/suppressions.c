@@ -8,7 +8,7 @@
 #include "profile/model/function_name.h"
 #include "profile/select/built_in_rules.h"
 #include "profile/select/code_rule.h"
-#include "profile/select/leak_pattern.h"
+#include "profile/select/pattern.h"
 
 const char *suppression_source_name(enum suppression_source source)
 {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "profile/select/leak_pattern.h"
+#include "profile/select/pattern.h"
 
 static void patterns_match_as_leak_sanitizer_has_them(void **state)
 {

@@ -148,7 +148,7 @@ static void add_snapshot(struct rss_breakdown_split *split,
     split->sparse_block_bytes += snapshot->sparse_block_bytes;
     for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
         split->bytes[kind] +=
-            is_sum ? rec_snapshot_counted(snapshot, kind) : rec_snapshot_bytes(snapshot, kind);
+            is_sum ? rec_snapshot_counted(snapshot, kind) : snapshot->bytes[kind - 1];
     }
 }
 

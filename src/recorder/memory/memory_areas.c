@@ -10,13 +10,13 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/page.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
-#define SMAPS_BYTES_MAX   ((size_t)256 << 20) // some 350,000 mappings
-#define PAGES_AT_ONCE     2048u
-#define MEMORY_PAGE_BYTES 4096u               // the smallest of any kernel
-#define PAGE_PRESENT      ((uint64_t)1 << 63) // pagemap: the page is in memory
+#define SMAPS_BYTES_MAX ((size_t)256 << 20) // some 350,000 mappings
+#define PAGES_AT_ONCE   2048u
+#define PAGE_PRESENT    ((uint64_t)1 << 63) // pagemap: the page is in memory
 
 void memory_areas_release(struct memory_areas *areas)
 {
@@ -41,8 +41,7 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     uint32_t minor = 0;
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
                &start, &end, permissions, &major, &minor, &inode, &path_at) != 6 ||
-        path_at == 0 || start >= end || start % MEMORY_PAGE_BYTES != 0 ||
-        end % MEMORY_PAGE_BYTES != 0) {
+        path_at == 0 || start >= end || start % PAGE_BYTES != 0 || end % PAGE_BYTES != 0) {
         return false;
     }
     *out = (struct memory_area){
@@ -146,18 +145,13 @@ enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
     return ERR_OK;
 }
 
-static uint64_t page_end(uint64_t address)
-{
-    return (address + MEMORY_PAGE_BYTES - 1) & ~(uint64_t)(MEMORY_PAGE_BYTES - 1);
-}
-
 // Return where the memory of the ELF file ends that is mapped from `start` on: `start` for another
 // file, UINT64_MAX if that cannot be read.
 static uint64_t end_of_module(int memory, uint64_t start)
 {
     union {
         Elf64_Ehdr file;
-        uint8_t bytes[MEMORY_PAGE_BYTES];
+        uint8_t bytes[PAGE_BYTES];
     } head;
     if (pread(memory, head.bytes, sizeof(head), (off_t)start) != (ssize_t)sizeof(head)) {
         return UINT64_MAX;
@@ -176,7 +170,7 @@ static uint64_t end_of_module(int memory, uint64_t start)
         Elf64_Phdr segment;
         memcpy(&segment, head.bytes + head.file.e_phoff + i * sizeof(segment), sizeof(segment));
         if (segment.p_type == PT_LOAD) {
-            first = min_u64(first, segment.p_vaddr & ~(uint64_t)(MEMORY_PAGE_BYTES - 1));
+            first = min_u64(first, page_start(segment.p_vaddr));
             last = max_u64(last, segment.p_vaddr + segment.p_memsz);
         }
     }
@@ -188,7 +182,7 @@ static bool can_read_head(const struct memory_area *area, const struct page_sour
     uint64_t bits = 0;
     return !area->may_block ||
            (pages->read != NULL &&
-            pages->read(pages->context, area->start / MEMORY_PAGE_BYTES, 1, &bits) && bits != 0);
+            pages->read(pages->context, area->start / PAGE_BYTES, 1, &bits) && bits != 0);
 }
 
 void memory_areas_bound_bss(struct memory_areas *areas, int memory, const struct page_source *pages)

@@ -16,12 +16,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/page.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_areas.h"
-
-enum {
-    RESIDENT_PAGE_BYTES = 4096
-};
 
 #define RESIDENT_PAGES_MAX ((size_t)16 << 20) // 64 GiB
 

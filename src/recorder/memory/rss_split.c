@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "aggregate/live_blocks/block_extent.h"
 #include "aggregate/live_blocks/live_walk.h"
 #include "base/compiler.h"
 #include "base/hash.h"
@@ -11,6 +10,7 @@
 #include "base/order.h"
 #include "base/search.h"
 #include "host/os/file.h"
+#include "recorder/release/block_extent.h"
 
 enum {
     PAGE = 4096,
@@ -721,18 +721,9 @@ find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *sur
 
 static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapshot)
 {
-    uint64_t *const by_kind[REC_PART_KINDS + 1] = {[REC_PART_LIVE] = &snapshot->live_bytes,
-                                                   [REC_PART_ROUNDING] = &snapshot->rounding_bytes,
-                                                   [REC_PART_KEPT] = &snapshot->kept_bytes,
-                                                   [REC_PART_MAPPED] = &snapshot->mapped_bytes,
-                                                   [REC_PART_STACK] = &snapshot->stack_bytes,
-                                                   [REC_PART_FILE] = &snapshot->file_bytes,
-                                                   [REC_PART_SHARED] = &snapshot->shared_bytes,
-                                                   [REC_PART_OWN] = &snapshot->own_bytes,
-                                                   [REC_PART_REST] = &snapshot->rest_bytes};
     for (size_t i = 0; i < s->parts.len; i++) {
         const struct rec_part *part = &s->parts.items[i].part;
-        *by_kind[part->kind] += part->rss_bytes;
+        snapshot->bytes[part->kind - 1] += part->rss_bytes;
         snapshot->rss_bytes += part->rss_bytes;
         snapshot->swap_bytes += part->swap_bytes;
     }

@@ -19,6 +19,7 @@
 
 #include "aggregate/live_blocks/live_boxes.h"
 #include "base/err.h"
+#include "base/page.h"
 #include "host/containers/map_u64.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/resident_pages.h"
@@ -27,7 +28,7 @@
 
 enum {
     SURVIVORS_MAX = 64, // stacks of one snapshot
-    SPARSE_PAGE_BYTES = RESIDENT_PAGE_BYTES / 4,
+    SPARSE_PAGE_BYTES = PAGE_BYTES / 4,
     PAGE_PINNED = 1 << 15,
 };
 

@@ -6,13 +6,13 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/page.h"
 #include "base/search.h"
 #include "host/os/proc_file.h"
 #include "host/os/process_search.h"
 #include "host/text/proc_text.h"
 
 enum {
-    PAGE = 4096,
     USUAL_BYTES = 8 << 20, // of a stack and its guard
     DEPTH_PAGES = 16,      // of a thread that sleeps, up to its descriptor
     NEAR_BYTES = 64 << 10, // from a descriptor to the end of its stack
@@ -31,10 +31,10 @@ struct search {
 // thread; else 0. A page that is not resident has none, and is not read: that would bring it back.
 static uint64_t top_by_page(const struct search *s, const struct memory_area *area, uint64_t page)
 {
-    uint64_t words[PAGE / sizeof(uint64_t)];
+    uint64_t words[PAGE_BYTES / sizeof(uint64_t)];
     uint64_t bits = 0;
     if (page < area->start || page >= area->end || s->pages->read == NULL ||
-        !s->pages->read(s->pages->context, page / PAGE, 1, &bits) || bits == 0 ||
+        !s->pages->read(s->pages->context, page / PAGE_BYTES, 1, &bits) || bits == 0 ||
         !s->memory->read(s->memory->context, page, words, sizeof(words))) {
         return 0;
     }
@@ -42,37 +42,32 @@ static uint64_t top_by_page(const struct search *s, const struct memory_area *ar
         const uint64_t start = words[i];
         const uint64_t top = start + words[i + 1];
         if (start < area->start && area->start - start <= MEMORY_GUARD_BYTES_MAX &&
-            start % PAGE == 0 && top > page && top <= area->end && top - page <= NEAR_BYTES &&
-            top % PAGE == 0) {
+            start % PAGE_BYTES == 0 && top > page && top <= area->end && top - page <= NEAR_BYTES &&
+            top % PAGE_BYTES == 0) {
             return top;
         }
     }
     return 0;
 }
 
-static uint64_t page_of(uint64_t address)
-{
-    return address & ~(uint64_t)(PAGE - 1);
-}
-
 // Return the lowest page of a stack pointer whose descriptor may be in an area.
 static uint64_t lowest(const struct memory_area *area)
 {
-    return excess_u64(area->start, UINT64_C(1) * (DEPTH_PAGES - 1) * PAGE);
+    return excess_u64(area->start, (DEPTH_PAGES - 1) * PAGE_BYTES);
 }
 
 // Each page is looked at once, however many pointers are below it.
 static uint64_t top_of(const struct search *s, const struct memory_area *area)
 {
-    uint64_t top = top_by_page(s, area, area->end - PAGE);
-    top = top != 0 ? top : top_by_page(s, area, area->start + USUAL_BYTES - UINT64_C(2) * PAGE);
+    uint64_t top = top_by_page(s, area, area->end - PAGE_BYTES);
+    top = top != 0 ? top : top_by_page(s, area, area->start + USUAL_BYTES - 2 * PAGE_BYTES);
     const struct u64_vec *pointers = s->pointers;
     uint64_t next = area->start; // pages before it have been looked at
-    for (size_t i = FIRST_WHERE(at, pointers->len, page_of(pointers->items[at]) >= lowest(area));
-         top == 0 && i < pointers->len && page_of(pointers->items[i]) < area->end; i++) {
-        const uint64_t end = page_of(pointers->items[i]) + UINT64_C(1) * DEPTH_PAGES * PAGE;
-        next = max_u64(next, page_of(pointers->items[i]));
-        for (; top == 0 && next < min_u64(end, area->end); next += PAGE) {
+    for (size_t i = FIRST_WHERE(at, pointers->len, page_start(pointers->items[at]) >= lowest(area));
+         top == 0 && i < pointers->len && page_start(pointers->items[i]) < area->end; i++) {
+        const uint64_t end = page_start(pointers->items[i]) + DEPTH_PAGES * PAGE_BYTES;
+        next = max_u64(next, page_start(pointers->items[i]));
+        for (; top == 0 && next < min_u64(end, area->end); next += PAGE_BYTES) {
             top = top_by_page(s, area, next);
         }
     }

@@ -6,12 +6,12 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/page.h"
 #include "host/os/file.h"
+#include "recorder/release/block_extent.h"
 
 enum {
-    PAGE = 4096,
-    GLIBC_HEAD = 16, // of a chunk, before its block
-    GLIBC_CHUNK_MIN = 32,
+    GLIBC_HEAD = 16,      // of a chunk, before its block; half of it may be of the chunk before
     GLIBC_FREE_HEAD = 48, // of a free chunk: what malloc_trim keeps of it
     JEMALLOC_SMALL_MAX = 14336,
     JEMALLOC_QUANTUM = 16,
@@ -55,11 +55,9 @@ static struct address_range aligned(uint64_t start, uint64_t end, uint64_t unit)
 
 static struct address_range span_of_glibc(uint64_t address, uint64_t size_bytes)
 {
-    const uint64_t needed =
-        (size_bytes + GLIBC_HEAD / 2 + GLIBC_HEAD - 1) / GLIBC_HEAD * GLIBC_HEAD;
     const uint64_t start = address - GLIBC_HEAD;
-    return (struct address_range){
-        .start = start, .end = start + max_u64(needed, GLIBC_CHUNK_MIN) + GLIBC_FREE_HEAD};
+    return (struct address_range){.start = start,
+                                  .end = start + block_chunk_bytes(size_bytes) + GLIBC_FREE_HEAD};
 }
 
 // Return the size of jemalloc's class for small blocks: four classes for each doubling.
@@ -96,16 +94,16 @@ start_of_regions(uint64_t address, uint64_t region_bytes, uint64_t span_bytes, u
 static struct address_range span_of_jemalloc(uint64_t address, uint64_t size_bytes)
 {
     const uint64_t class = jemalloc_class(size_bytes);
-    uint64_t slab_bytes = PAGE;
+    uint64_t slab_bytes = PAGE_BYTES;
     if (size_bytes > JEMALLOC_SMALL_MAX) {
-        return aligned(address, address + size_bytes, PAGE);
+        return aligned(address, address + size_bytes, PAGE_BYTES);
     }
     while (slab_bytes % class != 0) {
-        slab_bytes += PAGE;
+        slab_bytes += PAGE_BYTES;
     }
-    const uint64_t start = start_of_regions(address, class, slab_bytes, PAGE);
+    const uint64_t start = start_of_regions(address, class, slab_bytes, PAGE_BYTES);
     return start != 0 ? (struct address_range){.start = start, .end = start + slab_bytes}
-                      : aligned(address, address + size_bytes, PAGE);
+                      : aligned(address, address + size_bytes, PAGE_BYTES);
 }
 
 static uint64_t tcmalloc_alignment(uint64_t size_bytes)
@@ -166,5 +164,5 @@ struct address_range release_span_of(enum release_rule rule, uint64_t address, u
     case RELEASE_BY_PAGE:
         break;
     }
-    return aligned(address, address + max_u64(size_bytes, 1), PAGE);
+    return aligned(address, address + max_u64(size_bytes, 1), PAGE_BYTES);
 }

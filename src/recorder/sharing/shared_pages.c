@@ -49,7 +49,7 @@ static void settle_file(const struct shared_claim *claims,
             min_u64(claims[i].shared_bytes - counted_bytes, part->rss_bytes - part->repeated_bytes);
         left_bytes -= counted_bytes;
         part->repeated_bytes += repeated_bytes;
-        *rec_snapshot_repeated(&snapshots[part->snapshot], part->kind) += repeated_bytes;
+        snapshots[part->snapshot].repeated_bytes[part->kind - 1] += repeated_bytes;
     }
 }
 

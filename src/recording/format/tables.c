@@ -45,44 +45,16 @@ uint64_t rec_counter_value(const struct recording *recording, const char *name)
     return counter != NULL ? counter->value : 0;
 }
 
-uint64_t rec_snapshot_bytes(const struct rec_memory_snapshot *snapshot, uint32_t kind)
-{
-    const uint64_t bytes[REC_PART_KINDS + 1] = {
-        [REC_PART_LIVE] = snapshot->live_bytes,     [REC_PART_ROUNDING] = snapshot->rounding_bytes,
-        [REC_PART_KEPT] = snapshot->kept_bytes,     [REC_PART_MAPPED] = snapshot->mapped_bytes,
-        [REC_PART_STACK] = snapshot->stack_bytes,   [REC_PART_FILE] = snapshot->file_bytes,
-        [REC_PART_SHARED] = snapshot->shared_bytes, [REC_PART_OWN] = snapshot->own_bytes,
-        [REC_PART_REST] = snapshot->rest_bytes};
-    return bytes[kind];
-}
-
-uint64_t *rec_snapshot_repeated(struct rec_memory_snapshot *snapshot, uint32_t kind)
-{
-    uint64_t *const places[REC_PART_KINDS + 1] = {
-        [REC_PART_LIVE] = &snapshot->repeated_live_bytes,
-        [REC_PART_ROUNDING] = &snapshot->repeated_rounding_bytes,
-        [REC_PART_KEPT] = &snapshot->repeated_kept_bytes,
-        [REC_PART_MAPPED] = &snapshot->repeated_mapped_bytes,
-        [REC_PART_STACK] = &snapshot->repeated_stack_bytes,
-        [REC_PART_FILE] = &snapshot->repeated_file_bytes,
-        [REC_PART_SHARED] = &snapshot->repeated_shared_bytes,
-        [REC_PART_OWN] = &snapshot->repeated_own_bytes,
-        [REC_PART_REST] = &snapshot->repeated_rest_bytes,
-    };
-    return places[kind];
-}
-
 uint64_t rec_snapshot_counted(const struct rec_memory_snapshot *snapshot, uint32_t kind)
 {
-    struct rec_memory_snapshot copy = *snapshot;
-    return excess_u64(rec_snapshot_bytes(snapshot, kind), *rec_snapshot_repeated(&copy, kind));
+    return excess_u64(snapshot->bytes[kind - 1], snapshot->repeated_bytes[kind - 1]);
 }
 
 uint64_t rec_snapshot_counted_rss(const struct rec_memory_snapshot *snapshot)
 {
     uint64_t repeated_bytes = 0;
     for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
-        repeated_bytes += rec_snapshot_bytes(snapshot, kind) - rec_snapshot_counted(snapshot, kind);
+        repeated_bytes += snapshot->bytes[kind - 1] - rec_snapshot_counted(snapshot, kind);
     }
     return excess_u64(snapshot->rss_bytes, repeated_bytes);
 }

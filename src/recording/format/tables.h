@@ -342,15 +342,20 @@ struct rec_memory_snapshot {
     uint64_t rss_bytes;       // sum over the map
     uint64_t swap_bytes;      // swapped out, not part of rss_bytes
     uint64_t requested_bytes; // requested bytes of live heap blocks, resident or not
-    uint64_t live_bytes;
-    uint64_t rounding_bytes;
-    uint64_t kept_bytes;
-    uint64_t mapped_bytes;
-    uint64_t stack_bytes;
-    uint64_t file_bytes;
-    uint64_t shared_bytes;
-    uint64_t own_bytes;
-    uint64_t rest_bytes;
+    union {
+        struct {
+            uint64_t live_bytes;
+            uint64_t rounding_bytes;
+            uint64_t kept_bytes;
+            uint64_t mapped_bytes;
+            uint64_t stack_bytes;
+            uint64_t file_bytes;
+            uint64_t shared_bytes;
+            uint64_t own_bytes;
+            uint64_t rest_bytes;
+        };
+        uint64_t bytes[REC_PART_KINDS]; // by enum rec_part_kind, less 1
+    };
     // Estimates, 0 if unknown: resident pages of the heap that have no live block, that live blocks
     // fill a quarter of at most, and the bytes of the live blocks on the latter.
     uint64_t empty_page_bytes;
@@ -358,15 +363,20 @@ struct rec_memory_snapshot {
     uint64_t sparse_block_bytes;
     // By kind: bytes that do not count again in a sum of processes, because an earlier process of
     // the same moment has these pages, too. At most the bytes of the kind.
-    uint64_t repeated_live_bytes;
-    uint64_t repeated_rounding_bytes;
-    uint64_t repeated_kept_bytes;
-    uint64_t repeated_mapped_bytes;
-    uint64_t repeated_stack_bytes;
-    uint64_t repeated_file_bytes;
-    uint64_t repeated_shared_bytes;
-    uint64_t repeated_own_bytes;
-    uint64_t repeated_rest_bytes;
+    union {
+        struct {
+            uint64_t repeated_live_bytes;
+            uint64_t repeated_rounding_bytes;
+            uint64_t repeated_kept_bytes;
+            uint64_t repeated_mapped_bytes;
+            uint64_t repeated_stack_bytes;
+            uint64_t repeated_file_bytes;
+            uint64_t repeated_shared_bytes;
+            uint64_t repeated_own_bytes;
+            uint64_t repeated_rest_bytes;
+        };
+        uint64_t repeated_bytes[REC_PART_KINDS];
+    };
 };
 
 // The result of a memory snapshot, grouped by kind, name and stack. Only the snapshots at the peak,
@@ -586,12 +596,6 @@ const char *rec_string_get(const struct recording *recording, rec_string id);
 // Return the counter of this name, NULL if there is none; and its value, 0 if there is none.
 const struct rec_counter *rec_counter_find(const struct recording *recording, const char *name);
 uint64_t rec_counter_value(const struct recording *recording, const char *name);
-
-// Return the bytes of one kind, enum rec_part_kind, in a memory snapshot.
-uint64_t rec_snapshot_bytes(const struct rec_memory_snapshot *snapshot, uint32_t kind);
-
-// Return the place of the bytes of one kind that do not count again in a sum of processes.
-uint64_t *rec_snapshot_repeated(struct rec_memory_snapshot *snapshot, uint32_t kind);
 
 // Return the bytes of a memory snapshot that count in a sum of processes: of one kind, or of all.
 uint64_t rec_snapshot_counted(const struct rec_memory_snapshot *snapshot, uint32_t kind);

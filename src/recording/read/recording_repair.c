@@ -318,8 +318,8 @@ static bool is_good_snapshot(struct repair *p, void *entry, const void *before)
 {
     struct rec_memory_snapshot *snapshot = entry;
     (void)before;
-    for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
-        bound(p, rec_snapshot_repeated(snapshot, kind), rec_snapshot_bytes(snapshot, kind));
+    for (size_t kind = 0; kind < REC_PART_KINDS; kind++) {
+        bound(p, &snapshot->repeated_bytes[kind], snapshot->bytes[kind]);
     }
     return snapshot->process < p->r->process_count;
 }

@@ -2,9 +2,48 @@
 #include "recording/read/recording_verify.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "base/minmax.h"
 #include "base/order.h"
+
+enum {
+    MAX_FINDINGS_OF_A_CHECK = 5
+};
+
+void recording_findings_add(struct recording_findings *findings,
+                            enum recording_invariant invariant,
+                            const char *format,
+                            ...)
+{
+    struct recording_finding finding = {.invariant = invariant};
+    findings->counts[invariant]++;
+    findings->in_check++;
+    if (findings->in_check > MAX_FINDINGS_OF_A_CHECK || findings->err != ERR_OK) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(finding.text, sizeof(finding.text), format, arguments); // it may truncate
+    va_end(arguments);
+    findings->err = finding_vec_push(&findings->items, finding);
+}
+
+uint64_t recording_findings_count(const struct recording_findings *findings)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < INVARIANT_COUNT; i++) {
+        count += findings->counts[i];
+    }
+    return count;
+}
+
+void recording_findings_release(struct recording_findings *findings)
+{
+    finding_vec_release(&findings->items);
+    *findings = (struct recording_findings){0};
+}
 
 struct verification {
     const struct recording *r;
@@ -219,8 +258,8 @@ static void check_snapshots(struct verification *v)
     for (size_t i = 0; i < v->r->memory_snapshot_count; i++) {
         const struct rec_memory_snapshot *snapshot = &v->r->memory_snapshots[i];
         uint64_t sum = 0;
-        for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
-            sum += rec_snapshot_bytes(snapshot, kind);
+        for (size_t kind = 0; kind < REC_PART_KINDS; kind++) {
+            sum += snapshot->bytes[kind];
         }
         check_sum(v, "the kinds of a memory snapshot", sum, "its whole", snapshot->rss_bytes);
     }
@@ -242,9 +281,9 @@ static void check_part_sums(struct verification *v)
         }
         for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
             check_sum(v, "the parts of one kind of a memory snapshot", sums[kind], "the snapshot",
-                      rec_snapshot_bytes(&r->memory_snapshots[snapshot], kind));
+                      r->memory_snapshots[snapshot].bytes[kind - 1]);
             check_sum(v, "what the parts of one kind repeat", repeated[kind], "the snapshot",
-                      *rec_snapshot_repeated(&r->memory_snapshots[snapshot], kind));
+                      r->memory_snapshots[snapshot].repeated_bytes[kind - 1]);
         }
     }
 }

@@ -100,3 +100,14 @@ enum err recording_writer_finish(struct recording_writer *w, struct err_info *in
 
 // Accepts a zeroed writer. Does not close the descriptor.
 void recording_writer_release(struct recording_writer *w);
+
+// Replace the snapshot of a finished file in one step. The new file has the old file's chunks
+// outside of snapshots (its event log), unchanged, and the new snapshot. The old file stays until
+// the new one is complete. The new file keeps the mode, and the owner if permitted.
+// Write `recording` in place of the snapshot with number `generation`. Fails as recording_write
+// does, with ERR_CORRUPT for a chunk that cannot be copied, and with ERR_TRUNCATED for a file
+// without an end.
+enum err recording_rewrite(const char *path,
+                           const struct recording *recording,
+                           uint32_t generation,
+                           struct err_info *info) MUST_USE;

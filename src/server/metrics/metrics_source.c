@@ -15,7 +15,7 @@
 #include "base/compiler.h"
 #include "formats/export/export_formats.h"
 #include "formats/import/input_file.h"
-#include "host/memory/cgroup_names.h"
+#include "host/memory/memory_groups.h"
 #include "host/memory/memory_limit.h"
 #include "host/os/file.h"
 #include "host/os/mutex.h"

@@ -17,9 +17,13 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "symbols/dwarf/dwarf_functions.h"
-#include "symbols/dwarf/dwarf_lines.h"
 #include "symbols/dwarf/dwarf_units.h"
 #include "symbols/elf/elf_file.h"
+
+struct dwarf_place {
+    const char *file; // borrowed from the Dwarf handle; NULL: unknown. May be relative
+    uint32_t line;    // 0: unknown
+};
 
 struct dwarf_frame {
     const char *name;         // linkage name, else plain name; NULL: unknown. Borrowed

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "base/minmax.h"
-#include "base/signals.h"
 #include "base/sys.h"
 #include "target/producer/waiting/recorder_liveness.h"
 

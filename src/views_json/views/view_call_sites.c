@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
-#include "views_json/views/view_sites.h"
+#include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"
 
 enum {

@@ -3,7 +3,6 @@
 #include "base/compiler.h"
 #include "profile/accuracy/coverage.h"
 #include "views_json/views/view_parts.h"
-#include "views_json/views/view_sites.h"
 #include "views_json/views/views.h"
 
 static MUST_USE enum err write_health(struct view *view)

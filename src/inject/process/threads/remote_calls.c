@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "base/page.h"
 #include "inject/process/address_gaps.h"
 #include "inject/process/proc_files.h"
 #include "inject/process/target_refusal.h"
@@ -284,7 +285,7 @@ static uint64_t find_cave(const struct target_process *target, uint64_t *out_add
     uint64_t best = 0;
     for (size_t i = 0; i < target->modules.len; i++) {
         const uint64_t start = (target->modules.items[i].text_end + 15) & ~UINT64_C(15);
-        const uint64_t end = (start + TARGET_PAGE_BYTES - 1) & ~(TARGET_PAGE_BYTES - 1);
+        const uint64_t end = page_end(start);
         const struct target_mapping *mapping =
             end > start ? target_process_mapping_at(target, start) : NULL;
         if (mapping != NULL && (mapping->prot & PROT_EXEC) != 0 && end <= mapping->end &&

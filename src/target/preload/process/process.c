@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 
 #include "base/page_alloc.h"
-#include "base/signals.h"
 #include "base/sys.h"
 #include "session/books/block_words.h"
 #include "session/recorder_wake.h"

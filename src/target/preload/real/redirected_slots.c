@@ -7,11 +7,9 @@
 #include <sys/mman.h>
 
 #include "base/compiler.h"
+#include "base/page.h"
 #include "base/sys.h"
 #include "target/preload/real/dynamic_section.h"
-
-#define PAGE_BYTES 4096u
-#define PAGE_MASK  (~(uintptr_t)(PAGE_BYTES - 1))
 
 // The part of a module that the loader has made read-only, or nothing.
 struct read_only_part {
@@ -86,8 +84,8 @@ static struct read_only_part part_of(const struct link_map *module, struct bytes
     for (; header < end; header++) {
         if (header->p_type == PT_GNU_RELRO) {
             const uintptr_t start = module->l_addr + header->p_vaddr;
-            return (struct read_only_part){.start = start & PAGE_MASK,
-                                           .end = (start + header->p_memsz) & PAGE_MASK};
+            return (struct read_only_part){.start = page_start(start),
+                                           .end = page_start(start + header->p_memsz)};
         }
     }
     return (struct read_only_part){.start = 0};
@@ -107,7 +105,7 @@ static bool is_writable(struct read_only_part *part, uintptr_t slot)
         return true;
     }
     const bool is_open =
-        !sys_failed(sys_mprotect((void *)(slot & PAGE_MASK), PAGE_BYTES, PROT_READ | PROT_WRITE));
+        !sys_failed(sys_mprotect((void *)page_start(slot), PAGE_BYTES, PROT_READ | PROT_WRITE));
     part->is_opened = part->is_opened || is_open;
     return is_open;
 }

@@ -19,7 +19,7 @@ _Static_assert(WORDS_GROUPS <= WINDOW_OPEN && PAGE_BYTES == 2 * WINDOW_OPEN, "ro
 
 static char *window_room(uint64_t window)
 {
-    return (char *)(window & ~(uint64_t)(PAGE_BYTES - 1));
+    return (char *)page_start(window);
 }
 
 static uint32_t window_group(uint64_t window)

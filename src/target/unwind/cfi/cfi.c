@@ -47,10 +47,10 @@ struct program {
     struct cursor code;
     uint64_t pc; // pc from which the row under construction is valid
     enum err err;
-    unsigned walk_cache_count;
+    unsigned remembered_count;
     struct cfi_row row;
     struct cfi_row initial; // after the CIE's part
-    struct cfi_row walk_cache[REMEMBERED_ROWS];
+    struct cfi_row remembered[REMEMBERED_ROWS];
 };
 
 static void fail(struct program *p, enum err err)
@@ -99,20 +99,20 @@ static void restore(struct program *p, uint64_t reg)
 
 static void remember_state(struct program *p)
 {
-    if (p->walk_cache_count == REMEMBERED_ROWS) {
+    if (p->remembered_count == REMEMBERED_ROWS) {
         fail(p, ERR_LIMIT);
         return;
     }
-    p->walk_cache[p->walk_cache_count++] = p->row;
+    p->remembered[p->remembered_count++] = p->row;
 }
 
 static void restore_state(struct program *p)
 {
-    if (p->walk_cache_count == 0) {
+    if (p->remembered_count == 0) {
         fail(p, ERR_CORRUPT);
         return;
     }
-    p->row = p->walk_cache[--p->walk_cache_count];
+    p->row = p->remembered[--p->remembered_count];
 }
 
 static void define_cfa(struct program *p, uint64_t reg, int64_t offset)
@@ -324,7 +324,7 @@ enum err cfi_row_at(const struct eh_function *function, uint64_t pc, struct cfi_
     p.function = function;
     p.pc = function->start;
     p.err = ERR_OK;
-    p.walk_cache_count = 0;
+    p.remembered_count = 0;
     p.row = (struct cfi_row){.cfa_register = ARCH_REG_COUNT,
                              .return_register = (uint8_t)function->return_register};
     p.initial = p.row;

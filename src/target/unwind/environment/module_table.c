@@ -5,14 +5,9 @@
 
 #include <elf.h>
 
-#include "base/cursor.h"
+#include "base/elf_note.h"
 #include "base/page_alloc.h"
 #include "base/sys.h"
-
-static uint64_t page_of(uint64_t addr)
-{
-    return addr & ~(uint64_t)(PAGE_BYTES - 1);
-}
 
 // Whether the headers, `offset` bytes behind the start of the file, are in a segment that is mapped
 // as far behind the start of the module.
@@ -20,7 +15,7 @@ static bool are_in_segment(struct bytes headers, uint64_t offset)
 {
     size_t index = 0;
     const Elf64_Phdr *load = module_table_next_header(headers, PT_LOAD, &index);
-    const uint64_t first = load != NULL ? page_of(load->p_vaddr) : 0;
+    const uint64_t first = load != NULL ? page_start(load->p_vaddr) : 0;
     for (; load != NULL; load = module_table_next_header(headers, PT_LOAD, &index)) {
         if (offset - load->p_offset < load->p_filesz &&
             load->p_vaddr - first == load->p_offset) { // wraps around if it is before
@@ -32,7 +27,7 @@ static bool are_in_segment(struct bytes headers, uint64_t offset)
 
 static bool is_readable(uint64_t start, uint64_t len)
 {
-    for (uint64_t addr = start; addr - start < len; addr = page_of(addr) + PAGE_BYTES) {
+    for (uint64_t addr = start; addr - start < len; addr = page_start(addr) + PAGE_BYTES) {
         if (!sys_is_readable(addr & ~(uint64_t)7)) {
             return false;
         }
@@ -116,26 +111,6 @@ bool module_table_unwind(const struct module_span *span, struct eh_table *out)
     return true;
 }
 
-static struct bytes build_id_in_notes(struct bytes notes)
-{
-    struct cursor c = cursor_over(notes);
-    while (cursor_left(&c) > 0) {
-        uint32_t name_len = cursor_u32(&c);
-        uint32_t data_len = cursor_u32(&c);
-        uint32_t type = cursor_u32(&c);
-        const uint8_t *name = cursor_take(&c, ((size_t)name_len + 3) & ~(size_t)3);
-        const uint8_t *data = cursor_take(&c, ((size_t)data_len + 3) & ~(size_t)3);
-        if (c.failed) {
-            break;
-        }
-        if (type == NT_GNU_BUILD_ID && name_len == 4 && name[0] == 'G' && name[1] == 'N' &&
-            name[2] == 'U') {
-            return (struct bytes){data, data_len};
-        }
-    }
-    return (struct bytes){NULL, 0};
-}
-
 struct bytes module_table_build_id(const struct module_span *span)
 {
     size_t index = 0;
@@ -147,7 +122,7 @@ struct bytes module_table_build_id(const struct module_span *span)
             continue;
         }
         struct bytes found =
-            build_id_in_notes((struct bytes){(const uint8_t *)start, note->p_filesz});
+            elf_note_build_id((struct bytes){(const uint8_t *)start, note->p_filesz});
         if (found.len > 0) {
             return found;
         }

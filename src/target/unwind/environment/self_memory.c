@@ -3,9 +3,8 @@
 
 #include <errno.h>
 
+#include "base/page.h"
 #include "base/sys.h"
-
-#define CHECK_STEP_BYTES 4096u
 
 // Extend [low, high) to the page of `addr`, if that can be read.
 static bool cover(struct self_memory *self, uint64_t addr)
@@ -16,12 +15,12 @@ static bool cover(struct self_memory *self, uint64_t addr)
     if (!sys_is_readable(addr & ~(uint64_t)7)) {
         return false;
     }
-    uint64_t page = addr & ~(uint64_t)(CHECK_STEP_BYTES - 1);
+    uint64_t page = page_start(addr);
     if (page == self->high) {
-        self->high += CHECK_STEP_BYTES;
+        self->high += PAGE_BYTES;
     } else {
         self->low = page;
-        self->high = page + CHECK_STEP_BYTES;
+        self->high = page + PAGE_BYTES;
     }
     return true;
 }

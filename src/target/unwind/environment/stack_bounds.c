@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "target/unwind/environment/stack_bounds.h"
+#include "base/page.h"
 
 #include "base/sys.h"
 #include "thread_way.h"
-
-#define CHECK_STEP_BYTES 4096u // the smallest page
 
 // The largest distance below known bounds at which a stack pointer counts as growth. A larger frame
 // is learned anew.
@@ -23,7 +22,7 @@ static uint64_t g_main_descriptor;
 // else.
 static bool all_readable(uint64_t from, uint64_t to)
 {
-    for (uint64_t page = from; page < to; page += CHECK_STEP_BYTES) {
+    for (uint64_t page = from; page < to; page += PAGE_BYTES) {
         if (!sys_is_readable(page)) {
             return false;
         }
@@ -31,18 +30,13 @@ static bool all_readable(uint64_t from, uint64_t to)
     return true;
 }
 
-static uint64_t page_of(uint64_t addr)
-{
-    return addr & ~(uint64_t)(CHECK_STEP_BYTES - 1);
-}
-
 bool stack_bounds_extend(struct stack_bounds *bounds, uint64_t sp)
 {
     if (sp >= bounds->low || bounds->low - sp > EXTEND_BYTES_MAX ||
-        !all_readable(page_of(sp), bounds->low)) {
+        !all_readable(page_start(sp), bounds->low)) {
         return false;
     }
-    bounds->low = page_of(sp);
+    bounds->low = page_start(sp);
     return true;
 }
 
@@ -50,8 +44,8 @@ void stack_bounds_foresee(struct stack_bounds *bounds)
 {
     const uint64_t end = bounds->low > EXTEND_BYTES_MAX ? bounds->low - EXTEND_BYTES_MAX : 0;
     while (bounds->low < bounds->top && bounds->low > end &&
-           sys_is_readable(bounds->low - CHECK_STEP_BYTES)) {
-        bounds->low -= CHECK_STEP_BYTES;
+           sys_is_readable(bounds->low - PAGE_BYTES)) {
+        bounds->low -= PAGE_BYTES;
     }
 }
 
@@ -64,10 +58,10 @@ static bool try_top(struct stack_bounds *bounds, uint64_t sp, uint64_t last_sp, 
     }
     // Part of it may be known already.
     bool is_known = bounds->top == top && sp < bounds->low;
-    if (!all_readable(page_of(sp), is_known ? bounds->low : top)) {
+    if (!all_readable(page_start(sp), is_known ? bounds->low : top)) {
         return false;
     }
-    *bounds = (struct stack_bounds){.low = page_of(sp), .top = top};
+    *bounds = (struct stack_bounds){.low = page_start(sp), .top = top};
     return true;
 }
 

@@ -11,7 +11,6 @@
 
 #include "base/hash.h"
 #include "base/page_alloc.h"
-#include "base/signals.h"
 #include "base/sys.h"
 #include "session/wire.h"
 #include "target/unwind/environment/self_memory.h"
