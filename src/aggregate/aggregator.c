@@ -22,12 +22,6 @@ enum err aggregator_note_stop(struct aggregator *aggregator, struct aggregator_s
     return aggregator_stop_vec_push(&aggregator->stops, stop);
 }
 
-static MUST_USE enum err ensure_entry(struct aggregator *aggregator,
-                                      struct aggregator_thread *thread)
-{
-    return LIKELY(thread->entry != REC_NONE) ? ERR_OK : aggregator_thread_enter(aggregator, thread);
-}
-
 enum err aggregator_complete_rows(struct aggregator *aggregator)
 {
     struct row_table *table = &aggregator->totals.rows;
@@ -49,45 +43,13 @@ enum err aggregator_row(struct aggregator *aggregator,
                         uint32_t node,
                         uint32_t *out_row)
 {
-    TRY(ensure_entry(aggregator, thread));
+    TRY(aggregator_thread_enter(aggregator, thread));
     if (UNLIKELY(aggregator_is_full(aggregator)) &&
         !row_table_has(&aggregator->totals.rows, thread->entry, node) &&
         !memory_budget_adds(&aggregator->budget)) {
         TRY(stack_table_merged(&aggregator->stacks, 0, REC_NONE, &node));
     }
     return row_table_get(&aggregator->totals.rows, thread->entry, node, out_row);
-}
-
-enum err aggregator_begin_scope(struct aggregator *aggregator,
-                                struct aggregator_thread *thread,
-                                uint32_t scope)
-{
-    TRY(ensure_entry(aggregator, thread));
-    TRY(peak_scopes_begin(&aggregator->scopes, thread->entry, thread->lane, scope));
-    observer_add(&aggregator->observers, peak_scopes_observer(&aggregator->scopes));
-    return ERR_OK;
-}
-
-uint64_t aggregator_scope_peak(struct aggregator *aggregator,
-                               const struct aggregator_thread *thread,
-                               uint32_t scope)
-{
-    return peak_scopes_most(&aggregator->scopes, thread->entry, thread->lane, scope);
-}
-
-void aggregator_drop_idle_scopes(struct aggregator *aggregator)
-{
-    if (aggregator->scopes.threads.len == 0) {
-        observer_remove(&aggregator->observers, &aggregator->scopes);
-    }
-}
-
-void aggregator_end_scope(struct aggregator *aggregator,
-                          const struct aggregator_thread *thread,
-                          uint32_t scope)
-{
-    peak_scopes_end(&aggregator->scopes, thread->entry, thread->lane, scope);
-    aggregator_drop_idle_scopes(aggregator);
 }
 
 // Note the height of the sums plus `count` blocks of `bytes` in all, and the peaks that it sets.
@@ -240,7 +202,7 @@ static NOINLINE enum err close_late(struct aggregator *aggregator,
                                     struct live_block block)
 {
     const struct freeing unknown = {.thread = REC_NONE, .kind = REC_EVENT_FREE_LATEST};
-    aggregator->waiting_count--;
+    aggregator->pending_count--;
     return close_block(aggregator, process, address, block, unknown);
 }
 
@@ -258,7 +220,7 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     const struct live_block block = {
         .size_bytes = size_bytes, .born_ms = aggregator->totals.now_ms, .row = row, .shift = shift};
     bool is_freed =
-        process->waiting.waiting_count > 0 && pending_frees_take(&process->waiting, address, since);
+        process->pending.count > 0 && pending_frees_take(&process->pending, address, since);
     if (!is_freed) {
         TRY(live_map_add(&process->live, address, &block));
     }
@@ -357,7 +319,7 @@ enum err aggregator_allocate_late(struct aggregator *aggregator,
 static NOINLINE enum err
 free_unknown(struct aggregator *aggregator, struct aggregator_thread *thread, uint64_t address)
 {
-    struct pending_frees *waiting = &thread->process->waiting;
+    struct pending_frees *pending = &thread->process->pending;
     TRY(observers_tell(&aggregator->observers,
                        &(struct observed_event){.event = {.time_ms = aggregator->totals.now_ms,
                                                           .address = address,
@@ -365,11 +327,11 @@ free_unknown(struct aggregator *aggregator, struct aggregator_thread *thread, ui
                                                           .process = thread->process->index,
                                                           .thread = thread->entry,
                                                           .row = REC_NONE}}));
-    uint64_t before = waiting->waiting_count;
+    uint64_t before = pending->count;
     uint64_t expired = 0;
-    TRY(pending_frees_add(waiting, address, aggregator->totals.now_ms, thread->stamp, &expired));
+    TRY(pending_frees_add(pending, address, aggregator->totals.now_ms, thread->stamp, &expired));
     aggregator_count_unknown(aggregator, thread->process, expired);
-    aggregator->waiting_count = aggregator->waiting_count + waiting->waiting_count - before;
+    aggregator->pending_count = aggregator->pending_count + pending->count - before;
     return ERR_OK;
 }
 

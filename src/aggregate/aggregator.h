@@ -3,6 +3,28 @@
 //
 //     events --> live blocks (per process) --> rows, totals, series, peak
 //
+// An example: thread A of a process allocates at two stacks, thread B at one. A row is one stack on
+// one thread. An event finds its row by the block's address in the live map, changes the row and
+// the sum of all rows, and if the sum is higher than ever, the peak gets the next number. Rows do
+// not change at a peak: a row notes what it held then, with the peak's number, before its first
+// change afterwards.
+//
+//   event                row 1, A: load   row 2, A: parse   row 3, B: work    sum   peak
+//                        live  at peak    live  at peak     live  at peak
+//   A  a = malloc(100)    100                                                 100   100, number 1
+//   B  b = malloc(40)     100                                 40              140   140, number 2
+//   A  c = malloc(60)     100               60                40              200   200, number 3
+//   A  free(a)              0  100 (3)      60                40              100
+//   B  d = malloc(30)       0  100 (3)      60                70   40 (3)     130
+//   A  free(c)              0  100 (3)       0   60 (3)       70   40 (3)      70
+//   end                     0  100           0   60           70   40          70   200
+//
+// What the rows held at the peak adds up to it: 100 + 60 + 40 = 200. At the end, the rows that have
+// not changed since the peak note what they hold (aggregator_complete_rows). b and d are live:
+// leaked. If free(a) is in a later time slice than a = malloc(100), row 1 has a cohort: 1 block of
+// 100 bytes from the one slice to the other. The slice of c = malloc(60) has 200 as its highest
+// sum.
+//
 // Events arrive in their true order: they carry stamps while a process has several threads
 // (aggregator_thread.stamp). A thread that is alone may hold an allocation back, so the free of
 // that block by a later thread can arrive first; the free then waits (pending_frees). The
@@ -27,10 +49,10 @@
 #include "aggregate/aggregator_adhoc.h"
 #include "aggregate/aggregator_mapping.h"
 #include "aggregate/aggregator_process.h"
+#include "aggregate/live_blocks/observer.h"
 #include "aggregate/memory_budget.h"
-#include "aggregate/observer.h"
 #include "aggregate/peak/peak_bound.h"
-#include "aggregate/peak_scopes.h"
+#include "aggregate/peak/peak_scopes.h"
 #include "aggregate/rows/realloc_table.h"
 #include "aggregate/tables/mark_list.h"
 #include "aggregate/tables/stack_table.h"
@@ -99,7 +121,7 @@ struct aggregator {
     struct memory_budget budget;
     // live blocks that are in no live map because a sampled block stands for them
     uint64_t represented_blocks;
-    uint64_t waiting_count;    // pending frees of all processes
+    uint64_t pending_count;    // pending frees of all processes
     uint64_t seed;             // of the live maps
     uint64_t held_since_ms;    // allocations since this tick may be missing
     uint64_t held_bytes;       // bytes of the missing allocations
@@ -198,7 +220,7 @@ enum err aggregator_thread_expect(struct aggregator *aggregator,
                                   uint32_t thread_id,
                                   struct bytes name) MUST_USE;
 
-// Give a thread its entry.
+// Give a thread its entry, unless it has one.
 enum err aggregator_thread_enter(struct aggregator *aggregator, struct aggregator_thread *thread)
     MUST_USE;
 
@@ -248,9 +270,6 @@ uint64_t aggregator_scope_peak(struct aggregator *aggregator,
 void aggregator_end_scope(struct aggregator *aggregator,
                           const struct aggregator_thread *thread,
                           uint32_t scope);
-
-// Stop observing events for scopes if no thread has an open one.
-void aggregator_drop_idle_scopes(struct aggregator *aggregator);
 
 // Extend the slices to end_ms: the end of the recording, or the time of a snapshot.
 enum err aggregator_extend(struct aggregator *aggregator, uint64_t end_ms) MUST_USE;

@@ -19,7 +19,7 @@ static void process_empty(struct aggregator_process *process)
     u32_vec_release(&process->book_rows);
     book_entry_vec_release(&process->debts);
     map_u64_release(&process->nodes_by_name);
-    pending_frees_release(&process->waiting);
+    pending_frees_release(&process->pending);
     mapping_map_release(&process->mapped);
     map_u64_release(&process->mapping_rows);
     map_u64_release(&process->adhoc_rows);
@@ -272,6 +272,9 @@ enum err aggregator_thread_expect(struct aggregator *aggregator,
 enum err aggregator_thread_enter(struct aggregator *aggregator, struct aggregator_thread *thread)
 {
     struct map_u64 *expected = &thread->process->expected_threads;
+    if (thread->entry != REC_NONE) {
+        return ERR_OK;
+    }
     if (!map_u64_get(expected, thread->thread_id, &thread->entry)) {
         return thread_table_begin(&aggregator->threads, thread->process->index, thread->thread_id,
                                   thread->name, thread->start_ms, &thread->entry);
@@ -281,6 +284,14 @@ enum err aggregator_thread_enter(struct aggregator *aggregator, struct aggregato
         aggregator->threads.threads.items[thread->entry].name = thread->name;
     }
     return ERR_OK;
+}
+
+// Stop observing events for scopes if no thread has an open one.
+static void drop_idle_scopes(struct aggregator *aggregator)
+{
+    if (aggregator->scopes.threads.len == 0) {
+        observer_remove(&aggregator->observers, &aggregator->scopes);
+    }
 }
 
 void aggregator_thread_rests(struct aggregator *aggregator,
@@ -300,7 +311,7 @@ void aggregator_thread_end(struct aggregator *aggregator,
     thread->grain_bytes = 0;
     if (thread->entry != REC_NONE) {
         peak_scopes_end_thread(&aggregator->scopes, thread->entry, thread->lane);
-        aggregator_drop_idle_scopes(aggregator);
+        drop_idle_scopes(aggregator);
         thread_table_end(&aggregator->threads, thread->entry, end_ms);
         thread->entry = REC_NONE;
     }
@@ -384,4 +395,29 @@ enum err aggregator_jit_module(struct aggregator *aggregator,
     }
     *out = process->jit_module - 1;
     return ERR_OK;
+}
+
+enum err aggregator_begin_scope(struct aggregator *aggregator,
+                                struct aggregator_thread *thread,
+                                uint32_t scope)
+{
+    TRY(aggregator_thread_enter(aggregator, thread));
+    TRY(peak_scopes_begin(&aggregator->scopes, thread->entry, thread->lane, scope));
+    observer_add(&aggregator->observers, peak_scopes_observer(&aggregator->scopes));
+    return ERR_OK;
+}
+
+uint64_t aggregator_scope_peak(struct aggregator *aggregator,
+                               const struct aggregator_thread *thread,
+                               uint32_t scope)
+{
+    return peak_scopes_most(&aggregator->scopes, thread->entry, thread->lane, scope);
+}
+
+void aggregator_end_scope(struct aggregator *aggregator,
+                          const struct aggregator_thread *thread,
+                          uint32_t scope)
+{
+    peak_scopes_end(&aggregator->scopes, thread->entry, thread->lane, scope);
+    drop_idle_scopes(aggregator);
 }

@@ -55,7 +55,7 @@ struct aggregator_process {
     uint64_t represented_blocks; // blocks that sampled ones stand for, themselves excluded
     struct unsampled_sums unsampled;
     struct map_u64 nodes_by_name; // stack names of this address space -> nodes
-    struct pending_frees waiting;
+    struct pending_frees pending;
     struct mapping_map mapped;   // its own mappings
     struct map_u64 mapping_rows; // node and kind -> row of aggregator.mappings
     uint64_t mapped_bytes;       // sum over `mapped`

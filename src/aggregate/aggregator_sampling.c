@@ -40,7 +40,7 @@ static struct live_estimate estimate_of_all(const struct aggregator *aggregator,
                                             uint64_t counted_bytes)
 {
     return estimate_of(aggregator, &aggregator->estimate.now, counted_bytes,
-                       aggregator->waiting_count);
+                       aggregator->pending_count);
 }
 
 uint64_t aggregator_estimate_live(const struct aggregator *aggregator)
@@ -56,8 +56,7 @@ uint64_t aggregator_estimate_height(struct aggregator *aggregator,
     const struct live_estimate live = estimate_of_all(aggregator, counted_bytes);
     peak_estimate_update(&aggregator->estimate, &live, live.bytes > aggregator->totals.peak_bytes);
     *own_bytes =
-        estimate_of(aggregator, &process->unsampled, *own_bytes, process->waiting.waiting_count)
-            .bytes;
+        estimate_of(aggregator, &process->unsampled, *own_bytes, process->pending.count).bytes;
     return live.bytes;
 }
 
@@ -111,8 +110,8 @@ enum err aggregator_skip_block(struct aggregator *aggregator,
     struct aggregator_sampling *sampling = &aggregator->sampling;
     sampling->unsampled_allocations++;
     sampling->unsampled_bytes += size_bytes;
-    if (pending_frees_take(&thread->process->waiting, address, since)) {
-        aggregator->waiting_count--;
+    if (pending_frees_take(&thread->process->pending, address, since)) {
+        aggregator->pending_count--;
         sampling->sent_unsampled_frees++;
     } else {
         sampling->forgotten++;
@@ -135,8 +134,7 @@ uint64_t aggregator_margin(const struct aggregator *aggregator,
     uint64_t own_bytes = process->live_bytes;
     if (UNLIKELY(aggregator->estimate.is_there)) {
         own_bytes =
-            estimate_of(aggregator, &process->unsampled, own_bytes, process->waiting.waiting_count)
-                .bytes;
+            estimate_of(aggregator, &process->unsampled, own_bytes, process->pending.count).bytes;
     }
     const uint64_t all =
         margin_of(aggregator->totals.peak_bytes, aggregator_live_bytes(aggregator));

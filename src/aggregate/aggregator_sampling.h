@@ -2,7 +2,7 @@
 // aggregator_sampling: the blocks that are not recorded one by one.
 //
 // A sampled block stands for further ones (its weight). A block that was left out for lack of
-// memory is counted, and its free matches no block. Live bytes are estimated then: live_estimate.h.
+// memory is counted, and its free matches no block. Live bytes are estimated then: peak_estimate.h.
 // While every block is recorded none of these functions runs.
 // Context: H, the aggregator's thread; only for the aggregator's own files.
 #pragma once

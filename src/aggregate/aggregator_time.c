@@ -11,29 +11,29 @@ void aggregator_expire_frees(struct aggregator *aggregator,
                              struct aggregator_process *process,
                              uint64_t now_tick)
 {
-    if (process->waiting.waiting_count == 0) {
+    if (process->pending.count == 0) {
         return;
     }
     // A thread that has had no time to send may hold the missing allocation.
     const bool is_held =
-        aggregator->held_since_ms < UINT64_MAX - WAITING_TICKS && now_tick != UINT64_MAX;
-    const uint64_t held_until = is_held ? aggregator->held_since_ms + WAITING_TICKS : now_tick;
+        aggregator->held_since_ms < UINT64_MAX - PENDING_TICKS && now_tick != UINT64_MAX;
+    const uint64_t held_until = is_held ? aggregator->held_since_ms + PENDING_TICKS : now_tick;
     uint64_t expired =
-        pending_frees_expire(&process->waiting, held_until < now_tick ? held_until : now_tick);
+        pending_frees_expire(&process->pending, held_until < now_tick ? held_until : now_tick);
     aggregator_count_unknown(aggregator, process, expired);
-    aggregator->waiting_count -= expired;
+    aggregator->pending_count -= expired;
 }
 
-static void expire_waiting(struct aggregator *aggregator, uint64_t now_tick)
+static void expire_pending(struct aggregator *aggregator, uint64_t now_tick)
 {
-    for (size_t i = 0; i < aggregator->processes.len && aggregator->waiting_count > 0; i++) {
+    for (size_t i = 0; i < aggregator->processes.len && aggregator->pending_count > 0; i++) {
         aggregator_expire_frees(aggregator, aggregator->processes.items[i], now_tick);
     }
 }
 
 void aggregator_seal(struct aggregator *aggregator)
 {
-    expire_waiting(aggregator, UINT64_MAX); // of processes that still run
+    expire_pending(aggregator, UINT64_MAX); // of processes that still run
     map_u64_release(&aggregator->stacks.module_index);
     id_index_release(&aggregator->stacks.frame_index);
     id_index_release(&aggregator->stacks.node_index);
@@ -46,8 +46,8 @@ enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms)
     if (tick_ms <= aggregator->totals.now_ms) {
         return ERR_OK;
     }
-    if (UNLIKELY(aggregator->waiting_count > 0)) {
-        expire_waiting(aggregator, tick_ms);
+    if (UNLIKELY(aggregator->pending_count > 0)) {
+        expire_pending(aggregator, tick_ms);
     }
     return heap_totals_advance(&aggregator->totals, tick_ms);
 }

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "aggregate/live_blocks/live_map.h"
-#include "aggregate/observer.h"
+#include "aggregate/live_blocks/observer.h"
 #include "aggregate/rows/row_table.h"
 #include "base/err.h"
 #include "host/containers/map_u64.h"

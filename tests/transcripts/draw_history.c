@@ -238,7 +238,6 @@ static void follow_peak(struct history *h, struct thread *thread)
         expect_ok(aggregator_begin_scope(&h->aggregator, &thread->state, scope));
     }
     thread->has_scope[scope] = !thread->has_scope[scope];
-    aggregator_drop_idle_scopes(&h->aggregator);
 }
 
 static void advance(struct history *h, struct thread *thread)

@@ -3,9 +3,9 @@
 //
 // A thread that was alone may hold a block back (nursery.h) that a later thread has freed
 // meanwhile. The free waits here for an earlier allocation of its address. A free that waits longer
-// than WAITING_TICKS concerns a block that was never recorded: inherited over fork, or older than
+// than PENDING_TICKS concerns a block that was never recorded: inherited over fork, or older than
 // the recording.
-// Memory: bounded by WAITING_MAX; beyond it the oldest free is given up early. A zeroed object is
+// Memory: bounded by PENDING_MAX; beyond it the oldest free is given up early. A zeroed object is
 // empty and valid.
 // Context: H, one thread.
 // Failure: ERR_NO_MEMORY.
@@ -18,25 +18,25 @@
 #include "host/containers/map_u64.h"
 #include "host/containers/vec.h"
 
-#define WAITING_TICKS 20u
-#define WAITING_MAX   (1u << 17)
+#define PENDING_TICKS 20u
+#define PENDING_MAX   (1u << 17)
 
-struct waiting_free {
+struct pending_free {
     uint64_t address;
     uint64_t tick;
     uint64_t stamp; // time of the free (stamp.h); 0: unknown, any allocation matches
-    uint32_t next;  // number of the next free of this address, or WAITING_NONE
+    uint32_t next;  // number of the next free of this address, or PENDING_NONE
     bool is_taken;
 };
 
-DEFINE_VEC(waiting_free_vec, struct waiting_free);
+DEFINE_VEC(pending_free_vec, struct pending_free);
 
 struct pending_frees {
-    struct waiting_free_vec queue; // in order of arrival
+    struct pending_free_vec queue; // in order of arrival
     size_t first;                  // items before it are dead
     uint32_t first_number;         // number of queue.items[first]; numbers wrap
     struct map_u64 by_address;     // address -> number of its oldest pending free
-    uint64_t waiting_count;
+    uint64_t count;
 };
 
 void pending_frees_release(struct pending_frees *w);
@@ -52,6 +52,6 @@ enum err pending_frees_add(struct pending_frees *w,
 // and remove the free if one waits: the first one after the allocation.
 bool pending_frees_take(struct pending_frees *w, uint64_t address, uint64_t stamp);
 
-// Give up the frees that have waited since before now_tick - WAITING_TICKS; all for UINT64_MAX.
+// Give up the frees that have waited since before now_tick - PENDING_TICKS; all for UINT64_MAX.
 // Return their number.
 uint64_t pending_frees_expire(struct pending_frees *w, uint64_t now_tick);

@@ -222,7 +222,7 @@ static void beyond_the_cap_threads_take_over_ended_ones_of_their_name(void **sta
     thread_table_release(&table);
 }
 
-static void a_waiting_free_is_taken_by_an_allocation_that_came_first(void **state)
+static void a_pending_free_is_taken_by_an_allocation_that_came_first(void **state)
 {
     (void)state;
     static const struct {
@@ -243,9 +243,9 @@ static void a_waiting_free_is_taken_by_an_allocation_that_came_first(void **stat
         uint64_t expired = 0;
         assert_int_equal(pending_frees_add(&w, 0x1000, 5, 100, &expired), ERR_OK);
         assert_int_equal(pending_frees_take(&w, cases[i].address, cases[i].stamp), cases[i].want);
-        assert_int_equal(w.waiting_count, !cases[i].want);
-        assert_int_equal(pending_frees_expire(&w, 5 + WAITING_TICKS), 0);
-        assert_int_equal(pending_frees_expire(&w, 6 + WAITING_TICKS), !cases[i].want);
+        assert_int_equal(w.count, !cases[i].want);
+        assert_int_equal(pending_frees_expire(&w, 5 + PENDING_TICKS), 0);
+        assert_int_equal(pending_frees_expire(&w, 6 + PENDING_TICKS), !cases[i].want);
         pending_frees_release(&w);
     }
 }
@@ -264,7 +264,7 @@ static void the_first_free_after_an_allocation_is_taken(void **state)
     assert_true(pending_frees_take(&w, 0x1000, 150));  // 300
     assert_false(pending_frees_take(&w, 0x1000, 150)); // 100 was before
     assert_true(pending_frees_take(&w, 0x1000, 0));
-    assert_int_equal(w.waiting_count, 0);
+    assert_int_equal(w.count, 0);
     assert_int_equal(map_u64_count(&w.by_address), 0);
     pending_frees_release(&w);
 }
@@ -289,9 +289,9 @@ static void pending_frees_are_bounded_and_none_is_forgotten(void **state)
         if (i % 100000 == 0) {
             expired += pending_frees_expire(&w, tick);
         }
-        assert_true(w.queue.len - w.first <= WAITING_MAX);
+        assert_true(w.queue.len - w.first <= PENDING_MAX);
     }
-    assert_int_equal(w.waiting_count, added - taken - expired);
+    assert_int_equal(w.count, added - taken - expired);
     assert_true(taken > 0 && expired > 0);
     expired += pending_frees_expire(&w, UINT64_MAX);
     assert_int_equal(added, taken + expired);
@@ -307,8 +307,8 @@ static void one_address_freed_for_ever_does_not_grow_a_chain(void **state)
     for (int i = 0; i < 300000; i++) {
         assert_int_equal(pending_frees_add(&w, 0x1000, 1, 1, &expired), ERR_OK);
     }
-    assert_true(w.waiting_count < 100);
-    assert_int_equal(expired + w.waiting_count, 300000);
+    assert_true(w.count < 100);
+    assert_int_equal(expired + w.count, 300000);
     pending_frees_release(&w);
 }
 
@@ -357,7 +357,7 @@ int main(void)
         cmocka_unit_test(the_memory_of_rows_includes_their_histograms),
         cmocka_unit_test(what_is_unknown_is_in_no_histogram),
         cmocka_unit_test(beyond_the_cap_threads_take_over_ended_ones_of_their_name),
-        cmocka_unit_test(a_waiting_free_is_taken_by_an_allocation_that_came_first),
+        cmocka_unit_test(a_pending_free_is_taken_by_an_allocation_that_came_first),
         cmocka_unit_test(the_first_free_after_an_allocation_is_taken),
         cmocka_unit_test(pending_frees_are_bounded_and_none_is_forgotten),
         cmocka_unit_test(one_address_freed_for_ever_does_not_grow_a_chain),

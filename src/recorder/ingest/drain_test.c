@@ -216,7 +216,7 @@ static void blocks_freed_by_another_thread_are_paired(void **state)
     assert_int_equal(f.on.aggregator.totals.sums.frees, 10000);
     assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 0);
     assert_int_equal(f.on.aggregator.unknown_frees, 0);
-    assert_int_equal(f.on.aggregator.waiting_count, 0);
+    assert_int_equal(f.on.aggregator.pending_count, 0);
     close_fixture(&f);
 }
 

@@ -22,7 +22,7 @@ bool plain_events_are(const struct aggregator *aggregator, const struct aggregat
 {
     return thread->stamp == 0 && aggregator->stamped_count == 0 && aggregator->budget.level == 0 &&
            !aggregator->estimate.is_there && aggregator->sampling.sampled_allocations == 0 &&
-           aggregator->observers.count == 0 && thread->process->waiting.waiting_count == 0;
+           aggregator->observers.count == 0 && thread->process->pending.count == 0;
 }
 
 static NOINLINE void

@@ -293,7 +293,7 @@ static void compare_counts(const struct fixture *f, const struct model *model, u
     assert_int_equal(f->aggregator.totals.live_blocks, live_blocks);
     assert_int_equal(f->process->live.live_count, live_blocks);
     assert_int_equal(f->aggregator.unknown_frees, 0);
-    assert_int_equal(f->aggregator.waiting_count, 0);
+    assert_int_equal(f->aggregator.pending_count, 0);
 }
 
 // Compare the peak. The highest of the true sums is known completely; but threads may be in the
@@ -324,7 +324,7 @@ static void run_case(uint32_t lanes, uint64_t seed, struct event *events)
         f->threads[events[i].lane].stamp = lanes == 1 ? 0 : i + 1;
         feed(f, events + i);
     }
-    const uint64_t late = events[EVENTS - 1].tick + WAITING_TICKS + 2;
+    const uint64_t late = events[EVENTS - 1].tick + PENDING_TICKS + 2;
     assert_int_equal(aggregator_tick(&f->aggregator, late), ERR_OK);
     assert_int_equal(row_table_count(&f->aggregator.totals.rows), ERR_OK);
     compare_counts(f, model, lanes);
@@ -638,7 +638,7 @@ static void a_free_of_nothing_is_counted_once(void **state)
                          &(struct aggregator_process_ending){.end_ms = f.aggregator.totals.now_ms}),
                      ERR_OK);
     assert_int_equal(f.aggregator.unknown_frees, 99);
-    assert_int_equal(f.aggregator.waiting_count, 0);
+    assert_int_equal(f.aggregator.pending_count, 0);
     assert_int_equal(f.aggregator.totals.sums.frees, 0);
     aggregator_release(&f.aggregator);
 }

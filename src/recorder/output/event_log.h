@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "aggregate/observer.h"
+#include "aggregate/live_blocks/observer.h"
 #include "base/err.h"
 #include "host/text/strbuf.h"
 #include "recording/format/tables.h"

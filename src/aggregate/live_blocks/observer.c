@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "aggregate/observer.h"
+#include "aggregate/live_blocks/observer.h"
 
 static uint32_t find(const struct observer_list *list, const void *context)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "aggregate/peak_scopes.h"
+#include "aggregate/peak/peak_scopes.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/peak_scopes.h"
+#include "aggregate/peak/peak_scopes.h"
 #include "base/compiler.h"
 
 enum {

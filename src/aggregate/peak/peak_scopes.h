@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "aggregate/observer.h"
+#include "aggregate/live_blocks/observer.h"
 #include "base/err.h"
 #include "host/containers/map_u64.h"
 #include "host/containers/vec.h"
