@@ -317,13 +317,14 @@ static void tell_missing_python(const struct recorder_state *s)
     if (seen == 0) {
         recorder_log(s, "--python: no interpreter of Python was found; all frames are native");
     } else if (seen == SESSION_PYTHON_REFUSED) {
-        recorder_log(s, "--python reads Python 3.11 only, and this one is older; its frames are "
+        recorder_log(s, "--python reads Python 3.11 to 3.14, and this one is older; its frames are "
                         "those of its interpreter");
     } else if (seen != version) {
-        recorder_log(s,
-                     "--python reads Python 3.11 only, and this one is %" PRIu32 ".%" PRIu32
-                     "; its frames are those of its interpreter",
-                     version >> 8 & 0xff, version & 0xff);
+        recorder_log(
+            s,
+            "--python reads Python 3.11 to 3.14 (no free-threaded builds), and this one is "
+            "%" PRIu32 ".%" PRIu32 "; its frames are those of its interpreter",
+            version >> 8 & 0xff, version & 0xff);
     }
 }
 

@@ -110,14 +110,26 @@ struct unwind_insert {
     uint64_t place; // an address in the native frame that interprets it
 };
 
-// Replace native frames of `walk`, the thread's last one, by the frames that interpret() gives,
-// innermost first, until it returns false. Each native frame with such a place is replaced by all
-// frames that have a place in it. A walk that was not remembered does not change, because the
-// places of its frames are not known. `walk` then is valid until the thread's next walk.
+// All that are on the stack now, outermost first.
+struct unwind_inserts {
+    const struct unwind_insert *items;
+    uint32_t count;
+    uint32_t same; // the first `same` of them are the first ones of the thread's last mix
+};
+
+// Replace native frames of `walk`, the thread's last one, by `inserts`: each native frame that has
+// places of inserts in it is replaced by these. One whose place is in no native frame is left out.
+// A walk that was not remembered does not change, because the places of its frames are not known.
+// `walk` then is valid until the thread's next walk. Costs what has changed since the last mix.
 void unwind_thread_mix(struct unwind_thread *thread,
                        struct unwind_walk *walk,
-                       bool (*interpret)(void *context, struct unwind_insert *out),
-                       void *context);
+                       const struct unwind_inserts *inserts);
+
+// Return the name of the thread's last mixed stack if a mix now would give it again, because the
+// stack that begins with `start` is that of the last walk, and its inserts are the same; else 0.
+uint64_t unwind_thread_mixed_again(const struct unwind_thread *thread,
+                                   const struct unwind_regs *start,
+                                   const struct unwind_inserts *inserts);
 
 // Void cached rules and remembered walks, because code was unloaded (dlclose). Any thread may call
 // this, after the unmapping. Costs a sweep over the cache.

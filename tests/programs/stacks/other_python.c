@@ -9,7 +9,7 @@ extern uint64_t _PyRuntime[1024];
 uint64_t _PyRuntime[1024];
 #ifndef IS_OLDER
 extern const unsigned long Py_Version;
-const unsigned long Py_Version = 0x030c01f0;
+const unsigned long Py_Version = 0x036301f0;
 #endif
 // NOLINTEND(readability-identifier-naming)
 

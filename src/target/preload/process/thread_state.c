@@ -8,6 +8,7 @@
 #include "base/page.h"
 #include "base/sys.h"
 #include "target/preload/process/process.h"
+#include "target/preload/python/python_stack.h"
 #include "target/producer/nursery/lane_entry.h"
 #include "target/producer/waiting/lane_backlog.h"
 #include "target/unwind/unwind.h"
@@ -98,6 +99,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
                           });
     t->unwind = unwind_thread_init(memory + l.unwind, l.capacity, l.max_frames);
     unwind_thread_grow_to(t->unwind, UNWIND_FRAMES_MAX);
+    t->python = NULL;
     t->max_frames = l.max_frames;
     t->deferred.memory = memory + l.deferred;
     t->extras = session->flags & (SESSION_CHECK_UNWIND | SESSION_PYTHON);
@@ -165,6 +167,7 @@ void thread_state_close(struct thread_state *t)
     }
     thread_way_set_state(NULL);
     unwind_thread_release(t->unwind);
+    python_stack_release(&t->python);
     (void)nursery_flush(&t->producer); // false: recording has ended
     book_end(&t->producer);
     sampler_end(&t->sampler);

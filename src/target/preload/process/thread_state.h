@@ -45,6 +45,7 @@ struct thread_state {
     bool name_pending;   // `name` has not been sent
     char name[THREAD_NAME_BYTES];
     struct unwind_thread *unwind;
+    struct python_frames *python; // NULL: none were walked yet; see python_stack.h
     struct lane_producer producer;
     struct sampler sampler;
     struct byte_sampler bytes;

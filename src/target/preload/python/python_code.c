@@ -70,55 +70,71 @@ bool python_code_prepare(void)
     return true;
 }
 
-// The facts about a code object that tell it from another one at the same address.
-struct code_facts {
-    uint64_t name;
-    uint64_t file;
-    uint64_t lines;
-    uint64_t lines_bytes;
-    uint32_t first_line;
-    uint64_t key;
-};
+// Read the first and the last 8 bytes of the table of lines: all of it if it is shorter.
+static void read_ends(const struct python_layout *l, struct python_code_facts *f)
+{
+    const uint64_t some = f->lines_bytes < sizeof(uint64_t) ? f->lines_bytes : sizeof(uint64_t);
+    const uint64_t data = f->lines + l->bytes.data;
+    f->line_ends[0] = f->line_ends[1] = 0;
+    __builtin_memcpy(&f->line_ends[0], (const void *)data, some);
+    __builtin_memcpy(&f->line_ends[1], (const void *)(data + f->lines_bytes - some), some);
+}
 
-static bool read_facts(const struct python_layout *l, uint64_t code, struct code_facts *out)
+static uint64_t key_of(const struct python_code_facts *f)
+{
+    const uint64_t parts[] = {f->code,         f->name,        f->name_hash,   f->file,
+                              f->file_chars,   f->lines,       f->lines_bytes, f->first_line,
+                              f->line_ends[0], f->line_ends[1]};
+    uint64_t key = 0;
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        key = stack_name(key, parts[i]); // not 0
+    }
+    return key;
+}
+
+bool python_code_read(const struct python_layout *l, uint64_t code, struct python_code_facts *out)
 {
     if (code % sizeof(uint64_t) != 0 || !python_memory_holds(code, l->code.instructions)) {
         return false;
     }
-    struct code_facts f = {.name = python_word(code + l->code.name),
-                           .file = python_word(code + l->code.file),
-                           .lines = python_word(code + l->code.lines),
-                           .first_line = python_half(code + l->code.first_line)};
+    struct python_code_facts f = {.code = code,
+                                  .name = python_word(code + l->code.name),
+                                  .file = python_word(code + l->code.file),
+                                  .lines = python_word(code + l->code.lines),
+                                  .first_line = python_half(code + l->code.first_line)};
     if (!python_memory_holds(f.name, l->text.other_data) ||
         !python_memory_holds(f.file, l->text.other_data) ||
         !python_memory_holds(f.lines, l->bytes.data)) {
         return false;
     }
+    f.name_hash = python_word(f.name + l->text.hash); // names are interned: it is set
+    f.file_chars = python_word(f.file + l->text.length);
     f.lines_bytes = python_word(f.lines + l->bytes.size);
     if (f.lines_bytes == 0 || f.lines_bytes > LINES_SIZE_MAX ||
         !python_memory_holds(f.lines + l->bytes.data, f.lines_bytes)) {
         return false;
     }
-    uint8_t ends[2 * sizeof(uint64_t)] = {0}; // of the table of lines
-    const uint64_t some = f.lines_bytes < sizeof(uint64_t) ? f.lines_bytes : sizeof(uint64_t);
-    const uint64_t data = f.lines + l->bytes.data;
-    __builtin_memcpy(ends, (const void *)data, some);
-    __builtin_memcpy(ends + sizeof(uint64_t), (const void *)(data + f.lines_bytes - some), some);
-    const uint64_t parts[] = {code,
-                              f.name,
-                              python_word(f.name + l->text.hash), // names are interned: it is set
-                              f.file,
-                              python_word(f.file + l->text.length),
-                              f.lines,
-                              f.lines_bytes,
-                              f.first_line,
-                              python_word((uint64_t)ends),
-                              python_word((uint64_t)ends + sizeof(uint64_t))};
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        f.key = stack_name(f.key, parts[i]); // not 0
-    }
+    read_ends(l, &f);
+    f.key = key_of(&f);
     *out = f;
     return true;
+}
+
+bool python_code_is(const struct python_layout *l, const struct python_code_facts *f)
+{
+    // One after the other: each pointer is known to be good once those before it are the same.
+    if (((python_word(f->code + l->code.name) ^ f->name) |
+         (python_word(f->code + l->code.file) ^ f->file) |
+         (python_word(f->code + l->code.lines) ^ f->lines) |
+         (python_half(f->code + l->code.first_line) ^ f->first_line)) != 0 ||
+        ((python_word(f->name + l->text.hash) ^ f->name_hash) |
+         (python_word(f->file + l->text.length) ^ f->file_chars) |
+         (python_word(f->lines + l->bytes.size) ^ f->lines_bytes)) != 0) {
+        return false;
+    }
+    struct python_code_facts now = {.lines = f->lines, .lines_bytes = f->lines_bytes};
+    read_ends(l, &now);
+    return now.line_ends[0] == f->line_ends[0] && now.line_ends[1] == f->line_ends[1];
 }
 
 // Append a character as UTF-8. Returns the new length; the old one if there is no room.
@@ -166,7 +182,7 @@ static size_t append_text(
 static bool write_text(struct code_table *table,
                        uint32_t number,
                        const struct python_layout *l,
-                       const struct code_facts *facts)
+                       const struct python_code_facts *facts)
 {
     char text[TEXT_BYTES_MAX] = PREFIX;
     size_t len = append_text(l, facts->name, text, sizeof(PREFIX) - 1, FUNCTION_BYTES_MAX);
@@ -210,7 +226,7 @@ static uint32_t line_at(struct code_table *table,
                         uint32_t number,
                         uint64_t unit,
                         const struct python_layout *l,
-                        const struct code_facts *facts)
+                        const struct python_code_facts *facts)
 {
     const uint64_t what = (uint64_t)number << UNIT_BITS | unit;
     _Atomic uint64_t *known = &table->lines[hash_mix(what) % LINES_KNOWN];
@@ -226,24 +242,25 @@ static uint32_t line_at(struct code_table *table,
     return line;
 }
 
-uint64_t python_code_pc(const struct python_layout *layout, uint64_t code, uint64_t instruction)
+uint64_t python_code_pc(const struct python_layout *layout,
+                        const struct python_code_facts *facts,
+                        uint64_t instruction)
 {
     struct code_table *table = table_now();
-    struct code_facts facts;
-    if (table == NULL || !read_facts(layout, code, &facts)) {
-        return 0;
+    if (table == NULL) {
+        return PYTHON_CODE_BASE + 1; // of number 0
     }
-    uint32_t number = find_or_claim(table, facts.key);
+    uint32_t number = find_or_claim(table, facts->key);
     // Acquire: pairs with write_text.
     if (number != 0 && atomic_load_explicit(&table->texts[number], memory_order_acquire) == 0 &&
-        !write_text(table, number, layout, &facts)) {
+        !write_text(table, number, layout, facts)) {
         number = 0;
     }
     // Before its first instruction a frame's instruction is the one before it: the first line.
-    const uint64_t unit = (instruction - code - layout->code.instructions) / UNIT_BYTES;
-    uint32_t line = facts.first_line;
+    const uint64_t unit = (instruction - facts->code - layout->code.instructions) / UNIT_BYTES;
+    uint32_t line = facts->first_line;
     if (number != 0 && unit < 1u << UNIT_BITS) {
-        line = line_at(table, number, unit, layout, &facts);
+        line = line_at(table, number, unit, layout, facts);
     }
     line = number != 0 && line < PYTHON_CODE_LINES - 2 ? line : 0;
     return PYTHON_CODE_BASE + number * PYTHON_CODE_LINES + line + 1;

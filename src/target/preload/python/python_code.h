@@ -31,9 +31,33 @@
 // Map the table; false if there is no memory. Further calls change nothing.
 bool python_code_prepare(void);
 
-// Return the pc of a frame that runs the code object at `code` and has begun the instruction at
-// `instruction`; 0 if the code object cannot be read.
-uint64_t python_code_pc(const struct python_layout *layout, uint64_t code, uint64_t instruction);
+// What tells a code object from another one at the same address.
+struct python_code_facts {
+    uint64_t code;
+    uint64_t name;
+    uint64_t name_hash;
+    uint64_t file;
+    uint64_t file_chars;
+    uint64_t lines;
+    uint64_t lines_bytes;
+    uint64_t line_ends[2];
+    uint64_t key; // of all the others
+    uint32_t first_line;
+};
+
+// Read the facts about the code object at `code`; false if it cannot be read.
+bool python_code_read(const struct python_layout *layout,
+                      uint64_t code,
+                      struct python_code_facts *out);
+
+// Whether the code object that `facts` describe is still there. A running frame has an object at
+// its address.
+bool python_code_is(const struct python_layout *layout, const struct python_code_facts *facts);
+
+// Return the pc of a frame that runs this code and has begun the instruction at `instruction`.
+uint64_t python_code_pc(const struct python_layout *layout,
+                        const struct python_code_facts *facts,
+                        uint64_t instruction);
 
 // Find the module of such a pc; false for any other pc.
 bool python_code_module(uint64_t pc, struct unwind_module *out);

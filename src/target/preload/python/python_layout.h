@@ -3,7 +3,7 @@
 //
 // An offset is in bytes from the beginning of its structure, in 64-bit processes, as CPython's
 // headers declare it (Include/internal). A new version is one more row of the table. A version
-// whose structures differ in more than offsets needs code in python_stack.c.
+// whose structures differ in more than offsets needs code in python_chain.c.
 //
 // Context: T; constant data.
 #pragma once
@@ -14,23 +14,24 @@ struct python_layout {
     uint32_t version; // major and minor: Py_Version >> 16
     struct {
         uint16_t finalizing;     // the thread state that finalizes; 0: none
-        uint16_t current;        // the thread state of the thread that holds the GIL
         uint16_t has_thread_key; // int
         uint16_t thread_key;     // pthread_key_t of a thread's own state
     } runtime;                   // _PyRuntimeState
     struct {
-        uint16_t cframe;
-    } thread; // PyThreadState
+        uint16_t frame; // the innermost one, or the cframe if there are some
+    } thread;           // PyThreadState
     struct {
         uint16_t frame;
         uint16_t previous;
-        uint16_t bytes;
-    } cframe; // _PyCFrame, a variable of _PyEval_EvalFrameDefault
+        uint16_t bytes; // 0: there are none
+    } cframe;           // _PyCFrame, a variable of _PyEval_EvalFrameDefault
     struct {
         uint16_t code;
         uint16_t previous;
         uint16_t instruction; // the last one that has begun, or a cache entry behind it
-        uint16_t is_entry;    // bool: _PyEval_EvalFrameDefault was called for it
+        uint16_t is_entry;    // bool: _PyEval_EvalFrameDefault was called for it; if `owner` is 0
+        uint16_t owner;
+        uint16_t c_stack; // the owner of a variable of _PyEval_EvalFrameDefault
         uint16_t bytes;
     } frame; // _PyInterpreterFrame
     struct {

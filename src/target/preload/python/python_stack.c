@@ -2,17 +2,20 @@
 #include "target/preload/python/python_stack.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/page_alloc.h"
+#include "base/sys.h"
+#include "target/preload/python/python_chain.h"
 #include "target/preload/python/python_code.h"
+#include "target/preload/python/python_frames.h"
 #include "target/preload/python/python_layout.h"
 #include "target/preload/python/python_memory.h"
 #include "thread_way.h"
 
-enum {
-    FRAMES_MAX = 1 << 16
-};
+#define MEMORY_BYTES_MAX ((uint64_t)128 << 20) // of all threads
+
+static _Atomic uint64_t g_memory_bytes;
 
 // Written once, at the start, before the interpreter runs.
 static struct {
@@ -33,6 +36,23 @@ static void note_version(struct session_header *session, uint32_t version)
     }
 }
 
+// Whether the interpreter is built as the layout says. From 3.13 on _PyRuntime begins with numbers
+// for debuggers: a text, the version, whether threads run without a common lock (then objects are
+// larger), the size of _PyRuntime, and the place of the thread that finalizes.
+static bool is_built_so(const struct python_layout *layout, uint64_t runtime)
+{
+    enum {
+        FIRST_WITH_NUMBERS = 0x030d,
+        VERSION = 1,
+        IS_FREE_THREADED = 2,
+        FINALIZING = 4,
+    };
+    return layout->version < FIRST_WITH_NUMBERS ||
+           (python_word(runtime + VERSION * sizeof(uint64_t)) >> 16 == layout->version &&
+            python_word(runtime + IS_FREE_THREADED * sizeof(uint64_t)) == 0 &&
+            python_word(runtime + FINALIZING * sizeof(uint64_t)) == layout->runtime.finalizing);
+}
+
 void python_stack_begin(struct session_header *session, uint64_t runtime, uint64_t version_place)
 {
     if (g_python.layout != NULL || runtime == 0) {
@@ -40,39 +60,13 @@ void python_stack_begin(struct session_header *session, uint64_t runtime, uint64
     }
     const uint32_t version = version_place != 0 ? (uint32_t)python_word(version_place) >> 16 : 0;
     const struct python_layout *layout = python_layout_of(version);
-    if (layout == NULL || !python_code_prepare()) {
+    if (layout == NULL || !is_built_so(layout, runtime) || !python_code_prepare()) {
         note_version(session, version | SESSION_PYTHON_REFUSED);
         return;
     }
     note_version(session, version);
     g_python.runtime = runtime;
     g_python.layout = layout;
-}
-
-// The next frame to give.
-struct python_stack {
-    const struct python_layout *layout;
-    uint64_t cframe;
-    uint64_t frame;
-    uint32_t given;
-};
-
-// Move to the first frame of `cframe` or of one further out; false if there is none.
-static bool enter_cframe(struct python_stack *s, uint64_t cframe)
-{
-    for (; cframe != 0 && s->given < FRAMES_MAX; s->given++) {
-        if (cframe % sizeof(uint64_t) != 0 ||
-            !python_memory_holds(cframe, s->layout->cframe.bytes)) {
-            return false;
-        }
-        s->cframe = cframe;
-        s->frame = python_word(cframe + s->layout->cframe.frame);
-        if (s->frame != 0) {
-            return true;
-        }
-        cframe = python_word(cframe + s->layout->cframe.previous);
-    }
-    return false;
 }
 
 // Return the state of the calling thread, 0 if it has none that may be read.
@@ -84,36 +78,77 @@ static uint64_t own_state(void)
     }
     const uint32_t key = python_half(g_python.runtime + l->runtime.thread_key);
     const uint64_t state = thread_way_specific(key);
-    const bool has_lock = python_word(g_python.runtime + l->runtime.current) == state;
-    return has_lock || python_word(g_python.runtime + l->runtime.finalizing) == 0 ? state : 0;
+    const uint64_t finalizing = python_word(g_python.runtime + l->runtime.finalizing);
+    return finalizing == 0 || finalizing == state ? state : 0;
 }
 
-static bool next_frame(void *context, struct unwind_insert *out)
+static void *alloc_memory(uint32_t capacity)
 {
-    struct python_stack *s = context;
-    const struct python_layout *l = s->layout;
-    if (s->frame == 0 || s->given++ == FRAMES_MAX || s->frame % sizeof(uint64_t) != 0 ||
-        !python_memory_holds(s->frame, l->frame.bytes)) {
+    const uint64_t bytes = python_frames_bytes(capacity);
+    const uint64_t before = atomic_fetch_add_explicit(&g_memory_bytes, bytes, memory_order_relaxed);
+    void *memory = before + bytes <= MEMORY_BYTES_MAX ? page_alloc(bytes) : NULL;
+    if (memory == NULL) {
+        atomic_fetch_sub_explicit(&g_memory_bytes, bytes, memory_order_relaxed);
+    }
+    return memory;
+}
+
+void python_stack_release(struct python_frames **own)
+{
+    struct python_frames *frames = *own;
+    *own = NULL;
+    if (frames != NULL) {
+        const uint64_t bytes = python_frames_bytes(frames->capacity);
+        page_free(frames, bytes);
+        atomic_fetch_sub_explicit(&g_memory_bytes, bytes, memory_order_relaxed);
+    }
+}
+
+// Replace the memory by a larger one, in which nothing is remembered.
+static bool grow(struct python_frames **own)
+{
+    const uint32_t capacity = *own != NULL ? (*own)->capacity * 4 : PYTHON_FRAMES_MIN;
+    void *memory = capacity <= PYTHON_FRAMES_MAX ? alloc_memory(capacity) : NULL;
+    if (memory == NULL) {
         return false;
     }
-    out->place = s->cframe;
-    out->pc = python_code_pc(l, python_word(s->frame + l->frame.code),
-                             python_word(s->frame + l->frame.instruction));
-    const bool is_entry = python_byte(s->frame + l->frame.is_entry) != 0;
-    s->frame = is_entry ? 0 : python_word(s->frame + l->frame.previous);
-    if (s->frame == 0 && !enter_cframe(s, python_word(s->cframe + l->cframe.previous))) {
-        s->frame = 0;
-    }
-    return out->pc != 0;
+    struct python_frames *old = *own;
+    const uint64_t blocked = signals_block(); // a handler may leave by longjmp
+    *own = python_frames_init(memory, capacity);
+    signals_restore(blocked);
+    python_stack_release(&old);
+    return true;
 }
 
-void python_stack_mix(struct unwind_thread *thread, struct unwind_walk *walk)
+uint64_t python_stack_again(struct python_frames **own,
+                            const struct unwind_thread *thread,
+                            const struct unwind_regs *caller)
 {
     const uint64_t state = own_state();
-    struct python_stack stack = {.layout = g_python.layout};
-    if (state != 0 && state % sizeof(uint64_t) == 0 &&
-        python_memory_holds(state + stack.layout->thread.cframe, sizeof(uint64_t)) &&
-        enter_cframe(&stack, python_word(state + stack.layout->thread.cframe))) {
-        unwind_thread_mix(thread, walk, next_frame, &stack);
+    if (state == 0 || (*own == NULL && !grow(own))) {
+        return 0;
+    }
+    struct python_frame innermost;
+    python_chain_begin(g_python.layout, state, &innermost);
+    while (!python_frames_walk(*own, g_python.layout, &innermost)) {
+        if (!grow(own)) {
+            return 0;
+        }
+    }
+    const struct unwind_inserts inserts = python_frames_inserts(*own);
+    return inserts.count > 0 ? unwind_thread_mixed_again(thread, caller, &inserts) : 0;
+}
+
+void python_stack_mix(struct python_frames *own,
+                      struct unwind_thread *thread,
+                      struct unwind_walk *walk)
+{
+    if (own == NULL || (walk->flags & UNWIND_NOT_REMEMBERED) != 0) {
+        return;
+    }
+    const struct unwind_inserts inserts = python_frames_inserts(own);
+    if (inserts.count > 0) {
+        unwind_thread_mix(thread, walk, &inserts);
+        python_frames_taken(own);
     }
 }

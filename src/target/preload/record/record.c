@@ -46,6 +46,13 @@ static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
                                       uint64_t again)
 {
     struct unwind_walk walk;
+    if (UNLIKELY((t->extras & SESSION_PYTHON) != 0)) {
+        const uint64_t name = python_stack_again(&t->python, t->unwind, caller);
+        const uint32_t slot = stack_dictionary_find(&t->stacks, name);
+        if (slot != STACK_SLOT_NONE && (t->extras & SESSION_CHECK_UNWIND) == 0) {
+            return slot;
+        }
+    }
     unwind_thread_walk(t->unwind, caller, &walk);
     if (UNLIKELY((t->extras & SESSION_CHECK_UNWIND) != 0)) {
         check_walk(t, caller, &walk);
@@ -54,7 +61,7 @@ static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
         }
     }
     if (UNLIKELY((t->extras & SESSION_PYTHON) != 0)) {
-        python_stack_mix(t->unwind, &walk);
+        python_stack_mix(t->python, t->unwind, &walk);
     }
     return slot_of(
         t, &(struct stack_view){

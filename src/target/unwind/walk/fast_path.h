@@ -15,6 +15,7 @@
 #include "target/unwind/environment/stack_bounds.h"
 #include "target/unwind/unwind.h"
 #include "target/unwind/walk/frame_sink.h"
+#include "target/unwind/walk/mixed_stack.h"
 #include "target/unwind/walk/path_cache.h"
 #include "target/unwind/walk/proof.h"
 #include "target/unwind/walk/walk_cache.h"
@@ -26,16 +27,17 @@ struct unwind_thread {
     struct stack_bounds bounds;
     uint64_t generation; // of the rule cache, when `walk_cache` was filled
     uint32_t max_frames;
-    uint32_t cut_from;     // inner_from of the last result that was a cut remembered stack, else 0
     uint32_t changed_from; // of the remembered frames, since the last result; UINT32_MAX: none
+    uint32_t mixed_same;   // of the remembered frames, those that are as in the last mix
     struct walk_cache walk_cache;
     struct shortcuts shortcuts;
     uint32_t capacity_max; // upper limit for the growth of `walk_cache`
     enum proof_clock clock;
-    struct moment proved;            // before this, all remembered frames were on the stack
-    void *grown;                     // the memory of `walk_cache` if it grew, else NULL
-    struct unwind_frame *cut_frames; // the result, while a remembered stack is being cut
-    struct frame_sink sink;          // the result of full walks
+    struct moment proved;      // before this, all remembered frames were on the stack
+    void *grown;               // the memory of `walk_cache` if it grew, else NULL
+    struct cut_stack cut;      // the result, if it is a remembered stack that is cut
+    struct frame_sink sink;    // the result of full walks
+    struct mixed_stack *mixed; // NULL: there was no mix yet
 };
 
 // Do the rest of unwind_again: the first frame is not the remembered one, or not all words are

@@ -76,3 +76,37 @@ void frame_sink_finish(struct frame_sink *sink, struct unwind_walk *walk)
     *walk = (struct unwind_walk){
         .frames = sink->kept, .count = kept, .flags = is_cut ? UNWIND_CUT : 0, .name = name};
 }
+
+void cut_stack_make(struct cut_stack *cut,
+                    uint32_t max_frames,
+                    const struct unwind_frame *whole,
+                    uint32_t count,
+                    uint32_t changed,
+                    struct unwind_walk *walk)
+{
+    const struct frame_cut at = frame_cut_of(count, max_frames);
+    uint32_t kept_changed = changed;
+    if (changed >= at.outer) {
+        kept_changed = at.outer + 1 + (changed > at.inner_from ? changed - at.inner_from : 0);
+    }
+    if (cut->inner_from != at.inner_from) {
+        kept_changed = changed < at.outer ? changed : at.outer;
+    }
+    const uint32_t kept = at.outer + 1 + count - at.inner_from;
+    const uint32_t from = cut->inner_from != 0 ? kept_changed : 0;
+    uint64_t name = from > 0 ? cut->frames[from - 1].name : 0;
+    for (uint32_t i = from; i < kept; i++) {
+        uint64_t pc = WIRE_FRAME_CUT;
+        if (i != at.outer) {
+            pc = whole[i < at.outer ? i : i - at.outer - 1 + at.inner_from].pc;
+        }
+        name = stack_name(name, pc);
+        cut->frames[i] = (struct unwind_frame){.pc = pc, .name = name};
+    }
+    cut->inner_from = at.inner_from;
+    *walk = (struct unwind_walk){.frames = cut->frames,
+                                 .count = kept,
+                                 .changed_from = kept_changed < kept ? kept_changed : kept,
+                                 .flags = UNWIND_CUT,
+                                 .name = cut->frames[kept - 1].name};
+}

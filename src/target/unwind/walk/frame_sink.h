@@ -35,6 +35,21 @@ struct frame_cut {
 
 struct frame_cut frame_cut_of(uint32_t count, uint32_t max_frames);
 
+// The last result, if it was a cut stack.
+struct cut_stack {
+    struct unwind_frame *frames; // max_frames
+    uint32_t inner_from;         // of its cut; 0: it was not cut
+};
+
+// Cut a named stack of `count` > max_frames frames, and fill `walk`. Of its flags set only
+// UNWIND_CUT. `changed` is the first frame that differs from the last result's.
+void cut_stack_make(struct cut_stack *cut,
+                    uint32_t max_frames,
+                    const struct unwind_frame *whole,
+                    uint32_t count,
+                    uint32_t changed,
+                    struct unwind_walk *walk);
+
 size_t frame_sink_bytes(uint32_t max_frames);
 
 // Prepare a sink in `memory` of frame_sink_bytes().

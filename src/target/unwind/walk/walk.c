@@ -20,7 +20,8 @@
 #include "target/unwind/walk/step.h"
 
 // Upper limit of deep memory in the process. All memory of the library is bounded.
-#define GROWN_BYTES_MAX ((uint64_t)256 << 20)
+#define GROWN_BYTES_MAX  ((uint64_t)256 << 20)
+#define MIXED_FRAMES_MIN 1024u
 static _Atomic uint64_t g_grown_bytes;
 
 static size_t walk_cache_bytes(uint32_t capacity)
@@ -57,8 +58,8 @@ struct unwind_thread *unwind_thread_init(void *memory, uint32_t capacity, uint32
                                 .max_frames = max_frames,
                                 .changed_from = UINT32_MAX};
     walk_cache_init(&t->walk_cache, t + 1, capacity);
-    t->cut_frames = (struct unwind_frame *)(t->walk_cache.fresh + capacity);
-    t->shortcuts.table = (struct path_cache *)(t->cut_frames + max_frames);
+    t->cut.frames = (struct unwind_frame *)(t->walk_cache.fresh + capacity);
+    t->shortcuts.table = (struct path_cache *)(t->cut.frames + max_frames);
     frame_sink_init(&t->sink, t->shortcuts.table + SHORTCUT_COUNT, max_frames);
     return t;
 }
@@ -68,20 +69,40 @@ void unwind_thread_grow_to(struct unwind_thread *thread, uint32_t capacity_max)
     thread->capacity_max = capacity_max;
 }
 
-static void free_grown(void *memory, uint32_t capacity)
+static void *alloc_grown(uint64_t bytes)
+{
+    const uint64_t before = atomic_fetch_add_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
+    void *memory = before + bytes <= GROWN_BYTES_MAX ? page_alloc(bytes) : NULL;
+    if (memory == NULL) {
+        atomic_fetch_sub_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
+    }
+    return memory;
+}
+
+static void free_grown(void *memory, uint64_t bytes)
 {
     if (memory != NULL) {
-        page_free(memory, walk_cache_bytes(capacity));
-        atomic_fetch_sub_explicit(&g_grown_bytes, walk_cache_bytes(capacity), memory_order_relaxed);
+        page_free(memory, bytes);
+        atomic_fetch_sub_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
+    }
+}
+
+static void free_mixed(struct mixed_stack *mixed, uint32_t max_frames)
+{
+    if (mixed != NULL) {
+        free_grown(mixed, mixed_stack_bytes(mixed->capacity, max_frames));
     }
 }
 
 void unwind_thread_release(struct unwind_thread *thread)
 {
     void *grown = thread->grown;
+    struct mixed_stack *mixed = thread->mixed;
     thread->grown = NULL;
+    thread->mixed = NULL;
     thread->capacity_max = 0;
-    free_grown(grown, thread->walk_cache.capacity);
+    free_grown(grown, walk_cache_bytes(thread->walk_cache.capacity));
+    free_mixed(mixed, thread->max_frames);
 }
 
 // The memory that may be loaded while stepping from one frame: [low, top).
@@ -254,53 +275,20 @@ walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct prog
     return known + progress->fresh_count <= r->capacity ? result : STEP_TOO_DEEP;
 }
 
-// Make the result of a remembered stack that is deeper than max_frames. `changed` is the first
-// frame of the whole stack that differs; cut_frames still contains the kept frames of the last one.
-static NOINLINE void
-publish_cut(struct unwind_thread *t, uint32_t changed, struct unwind_walk *walk)
-{
-    const struct walk_cache *r = &t->walk_cache;
-    struct frame_cut cut = frame_cut_of(r->count, t->max_frames);
-    uint32_t kept_changed = changed;
-    if (changed >= cut.outer) {
-        kept_changed = cut.outer + 1 + (changed > cut.inner_from ? changed - cut.inner_from : 0);
-    }
-    if (t->cut_from != cut.inner_from) {
-        kept_changed = changed < cut.outer ? changed : cut.outer;
-    }
-    uint32_t count = cut.outer + 1 + r->count - cut.inner_from;
-    struct unwind_frame *frames = t->cut_frames;
-    uint32_t from = t->cut_from != 0 ? kept_changed : 0;
-    uint64_t name = from > 0 ? frames[from - 1].name : 0;
-    for (uint32_t i = from; i < count; i++) {
-        uint64_t pc = WIRE_FRAME_CUT;
-        if (i != cut.outer) {
-            pc = r->frames[i < cut.outer ? i : i - cut.outer - 1 + cut.inner_from].pc;
-        }
-        name = stack_name(name, pc);
-        frames[i] = (struct unwind_frame){.pc = pc, .name = name};
-    }
-    t->cut_from = cut.inner_from;
-    *walk = (struct unwind_walk){.frames = frames,
-                                 .count = count,
-                                 .changed_from = kept_changed < count ? kept_changed : count,
-                                 .flags = UNWIND_CUT,
-                                 .name = frames[count - 1].name};
-}
-
 // Make the result of the remembered walk.
 ALWAYS_INLINE void publish(struct unwind_thread *t, struct unwind_walk *walk)
 {
     const struct walk_cache *r = &t->walk_cache;
     uint32_t changed = t->changed_from < r->count ? t->changed_from : r->count;
     t->changed_from = UINT32_MAX;
+    t->mixed_same = changed < t->mixed_same ? changed : t->mixed_same;
     if (UNLIKELY(r->count > t->max_frames)) {
-        publish_cut(t, changed, walk);
+        cut_stack_make(&t->cut, t->max_frames, r->frames, r->count, changed, walk);
     } else {
-        if (UNLIKELY(t->cut_from != 0)) {
+        if (UNLIKELY(t->cut.inner_from != 0)) {
             uint32_t outer = frame_sink_outer_max(t->max_frames);
             changed = changed < outer ? changed : outer;
-            t->cut_from = 0;
+            t->cut.inner_from = 0;
         }
         *walk = (struct unwind_walk){.frames = r->frames,
                                      .count = r->count,
@@ -372,11 +360,8 @@ static bool grow(struct unwind_thread *t)
     }
     const uint32_t capacity =
         old_capacity > t->capacity_max / 4 ? t->capacity_max : old_capacity * 4;
-    const uint64_t bytes = walk_cache_bytes(capacity);
-    const uint64_t before = atomic_fetch_add_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
-    void *memory = before + bytes <= GROWN_BYTES_MAX ? page_alloc(bytes) : NULL;
+    void *memory = alloc_grown(walk_cache_bytes(capacity));
     if (memory == NULL) {
-        atomic_fetch_sub_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
         return false;
     }
     void *old = t->grown;
@@ -386,7 +371,7 @@ static bool grow(struct unwind_thread *t)
     walk_cache_init(r, memory, capacity);
     t->grown = memory;
     signals_restore(blocked);
-    free_grown(old, old_capacity);
+    free_grown(old, walk_cache_bytes(old_capacity));
     return true;
 }
 
@@ -511,34 +496,57 @@ uint64_t unwind_thread_again(struct unwind_thread *thread, const struct unwind_r
     return unwind_again(thread, start);
 }
 
+// Replace the memory of the mixed stack by a larger one, in which nothing is remembered.
+static bool grow_mixed(struct unwind_thread *t)
+{
+    struct mixed_stack *old = t->mixed;
+    const uint32_t capacity = old != NULL ? old->capacity * 4 : MIXED_FRAMES_MIN;
+    void *memory = capacity <= UNWIND_FRAMES_MAX
+                       ? alloc_grown(mixed_stack_bytes(capacity, t->max_frames))
+                       : NULL;
+    if (memory == NULL) {
+        return false;
+    }
+    const uint64_t blocked = signals_block(); // a handler may leave by longjmp
+    t->mixed = mixed_stack_init(memory, capacity, t->max_frames);
+    signals_restore(blocked);
+    free_mixed(old, t->max_frames);
+    return true;
+}
+
 void unwind_thread_mix(struct unwind_thread *thread,
                        struct unwind_walk *walk,
-                       bool (*interpret)(void *context, struct unwind_insert *out),
-                       void *context)
+                       const struct unwind_inserts *inserts)
 {
-    const struct walk_cache *r = &thread->walk_cache;
-    struct unwind_insert insert;
-    if ((walk->flags & UNWIND_NOT_REMEMBERED) != 0 || !interpret(context, &insert)) {
+    if ((walk->flags & UNWIND_NOT_REMEMBERED) != 0) {
         return;
     }
-    bool has_more = true;
-    thread->sink.count = 0;
-    for (uint32_t i = r->count; i > 0; i--) { // frame i - 1 has the memory from `low` to `high`
-        const uint64_t low = r->states[i - 1].sp;
-        const uint64_t high = i > 1 ? r->states[i - 2].sp : thread->bounds.top;
-        bool is_native = true;
-        while (has_more && insert.place >= low && insert.place < high) {
-            is_native = false;
-            frame_sink_push(&thread->sink, insert.pc);
-            has_more = interpret(context, &insert);
-        }
-        if (is_native) {
-            frame_sink_push(&thread->sink, r->frames[i - 1].pc);
-        }
+    const struct walk_cache *r = &thread->walk_cache;
+    uint32_t changed = UINT32_MAX;
+    do {
+        struct mixed_stack *m = thread->mixed;
+        changed = m == NULL
+                      ? changed
+                      : mixed_stack_make(m, r, thread->bounds.top, thread->mixed_same, inserts);
+    } while (changed == UINT32_MAX && grow_mixed(thread));
+    thread->mixed_same = UINT32_MAX;
+    if (changed == UINT32_MAX) {
+        return;
     }
     const uint32_t flags = walk->flags & ~(uint32_t)UNWIND_CUT;
-    frame_sink_finish(&thread->sink, walk);
+    mixed_stack_result(thread->mixed, thread->max_frames, changed, walk);
     walk->flags |= flags;
+}
+
+uint64_t unwind_thread_mixed_again(const struct unwind_thread *thread,
+                                   const struct unwind_regs *start,
+                                   const struct unwind_inserts *inserts)
+{
+    const struct mixed_stack *m = thread->mixed;
+    const bool is_same = m != NULL && thread->mixed_same >= m->native_count &&
+                         thread->changed_from >= m->native_count && // by unwind_thread_again
+                         inserts->same == inserts->count && unwind_same(thread, start) != 0;
+    return is_same ? mixed_stack_name(m) : 0;
 }
 
 uint32_t unwind_thread_check(struct unwind_thread *thread,

@@ -116,23 +116,6 @@ static void a_flush_voids_what_is_walk_cache(void **state)
     free(thread);
 }
 
-// Frames to mix in, innermost first.
-struct inserts {
-    struct unwind_insert items[8];
-    size_t count;
-    size_t at;
-};
-
-static bool next_insert(void *context, struct unwind_insert *out)
-{
-    struct inserts *inserts = context;
-    if (inserts->at == inserts->count) {
-        return false;
-    }
-    *out = inserts->items[inserts->at++];
-    return true;
-}
-
 // Mix frames into two of the stack's frames, this one and its caller, whose frame has `outer`.
 static NOINLINE void mix_into_two(struct unwind_thread *thread, uint64_t outer)
 {
@@ -145,12 +128,12 @@ static NOINLINE void mix_into_two(struct unwind_thread *thread, uint64_t outer)
     const uint64_t inner_pc = walk.frames[walk.count - 1].pc;
     const uint64_t outermost_name = walk.frames[walk.count - 3].name;
     const uint32_t count = walk.count;
-    struct inserts inserts = {.items = {{.pc = 1001, .place = own},
-                                        {.pc = 1002, .place = own},
-                                        {.pc = 1003, .place = outer},
-                                        {.pc = 1004, .place = own}}, // further in: no place
-                              .count = 4};
-    unwind_thread_mix(thread, &walk, next_insert, &inserts);
+    const struct unwind_insert items[] = {{.pc = 1004, .place = UINT64_MAX}, // in no frame
+                                          {.pc = 1003, .place = outer},
+                                          {.pc = 1002, .place = own},
+                                          {.pc = 1001, .place = own}};
+    struct unwind_inserts inserts = {.items = items, .count = ARRAY_LEN(items)};
+    unwind_thread_mix(thread, &walk, &inserts);
     assert_int_equal(walk.count, count + 1);
     assert_int_not_equal(inner_pc, walk.frames[count].pc);
     for (uint32_t i = 0; i < 3; i++) {
@@ -166,8 +149,15 @@ static NOINLINE void mix_into_two(struct unwind_thread *thread, uint64_t outer)
     unwind_thread_walk(thread, &regs, &walk); // the remembered walk is still native
     assert_int_equal(walk.count, count);
     assert_int_equal(walk.frames[count - 1].pc, inner_pc);
+    inserts.same = inserts.count;
+    assert_int_equal(unwind_thread_mixed_again(thread, &regs, &inserts), name);
+    unwind_thread_mix(thread, &walk, &inserts);
+    assert_int_equal(walk.name, name);
+    unwind_thread_walk(thread, &regs, &walk);
+    inserts.same = 0;
+    assert_int_equal(unwind_thread_mixed_again(thread, &regs, &inserts), 0);
     const uint64_t native = walk.name;
-    unwind_thread_mix(thread, &walk, next_insert, &(struct inserts){.count = 0});
+    unwind_thread_mix(thread, &walk, &(struct unwind_inserts){.count = 0});
     assert_int_equal(walk.name, native);
     __asm__ volatile("" : : : "memory"); // prevents a tail call
 }
