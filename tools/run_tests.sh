@@ -5,13 +5,19 @@
 #
 #   tools/run_tests.sh BUILD NAME JOBS [ctest options]
 #
-# The results stay in BUILD/NAME.xml, in JUnit's format.
+# The results stay in BUILD/NAME.xml, in JUnit's format. A server that has loaded pytest runs the files
+# of tests meanwhile (tests/pytest_server.py).
 set -eu
 
 build=$1
 name=$2
 jobs=$3
 shift 3
+
+CAIRN_PYTEST_SERVER=cairn-pytest-$(cat /proc/sys/kernel/random/uuid)
+export CAIRN_PYTEST_SERVER
+/usr/bin/python3 -B "$(dirname "$0")/../tests/pytest_server.py" "$CAIRN_PYTEST_SERVER" &
+trap 'kill $!' EXIT
 
 results=$(realpath "$build")/$name.xml
 status=0

@@ -3,9 +3,12 @@
 import json
 import os
 import pathlib
+import runpy
 import shutil
 import subprocess
 import sys
+import tempfile
+import traceback
 
 import pytest
 
@@ -13,11 +16,38 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEAD = "// SPDX-License-Identifier: MIT\n"
 
 
-def run(tool, root, *more):
-    interpreter = [sys.executable, "-B"] if tool.endswith(".py") else []
-    result = subprocess.run([*interpreter, ROOT / "tools" / tool, root, *more], capture_output=True, text=True,
-                            check=False)
-    return result.returncode, result.stdout + result.stderr
+def be(tool, words, said):
+    """Be that tool: never returns."""
+    os.dup2(said.fileno(), 1)
+    os.dup2(said.fileno(), 2)
+    sys.stdout = sys.stderr = os.fdopen(1, "w")
+    sys.argv = [str(tool), *map(str, words)]
+    sys.path.insert(0, str(tool.parent))
+    try:
+        runpy.run_path(str(tool), run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:  # a tool that fails is what its caller sees
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    os._exit(status)
+
+
+def run(tool, *words):
+    """A tool in Python runs in a copy of this process: to start Python takes most of the time of such a run."""
+    tool = ROOT / "tools" / tool
+    if tool.suffix != ".py":
+        result = subprocess.run([tool, *words], capture_output=True, text=True, check=False)
+        return result.returncode, result.stdout + result.stderr
+    with tempfile.TemporaryFile() as said:
+        child = os.fork()
+        if child == 0:
+            be(tool, words, said)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said.seek(0)
+        return status, said.read().decode()
 
 
 @pytest.fixture
