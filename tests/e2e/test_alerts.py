@@ -98,7 +98,7 @@ def judge(folder, step, tests):
     assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
 
 
-BY_DAY = ["warm-up of half a day", "weekly cycle", "leak of 1 % a day", "leak of 40 % a day after a warm-up", "step"]
+BY_DAY = ["weekly cycle", "leak of 40 % a day after a warm-up"]
 
 
 @pytest.mark.parametrize("name", HISTORIES if IS_NIGHTLY else BY_DAY)

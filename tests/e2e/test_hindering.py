@@ -172,8 +172,10 @@ def test_no_process_holds_up_another_one(scratch, ways):
         assert longest_us < alone_us + PAUSE_SECONDS * 1e6
 
 
-@pytest.mark.parametrize("version", FREEZERS)
-@pytest.mark.parametrize("is_recorded", [False, True], ids=["before", "recorded"])
+@pytest.mark.parametrize("is_recorded, version", [
+    pytest.param(is_recorded, version, id=f"{'recorded' if is_recorded else 'before'}-{version}",
+                 marks=[] if is_recorded == (version == 2) else pytest.mark.nightly)
+    for is_recorded in (False, True) for version in FREEZERS])
 def test_a_frozen_process_holds_up_no_other_one(scratch, is_recorded, version):
     """It is frozen when it is attached to, or while it is recorded, and then it is let go."""
     with contextlib.ExitStack() as stack:

@@ -45,7 +45,7 @@ RELEASE = (200, 200, 1, 1500, 1)  # meets the instruction after which the guard 
 
 @pytest.mark.parametrize("hook, steps, order", some_of([
     (FREE_OLD, BEGINNING, ["t"]), (MALLOC, RELEASE, []), (REALLOC, BEGINNING, []), (MALLOC, BEGINNING, []),
-    (FREE_OLD, BEGINNING, []), (REALLOC, BEGINNING, ["t"])], 3))
+    (FREE_OLD, BEGINNING, []), (REALLOC, BEGINNING, ["t"])], 6))
 def test_a_second_handler_in_the_same_hook(record, order, hook, steps):
     assert_all_counted(run(record, "1", hook, *steps, *order))
 

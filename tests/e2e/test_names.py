@@ -14,7 +14,7 @@ import urllib.request
 import pytest
 import terminal
 
-from cairn_run import BUILD, CAIRN, ROOT, environment
+from cairn_run import BUILD, CAIRN, IS_NIGHTLY, PROGRAMS, ROOT, environment
 from waiting import wait_until
 
 SOURCE = """
@@ -60,9 +60,27 @@ class Split:
         return target
 
 
+@pytest.fixture(scope="session")
+def names_of_libraries(tmp_path_factory):
+    """A cache of names that has the system's libraries alone: to read libc's takes most of such a recording."""
+    folder = tmp_path_factory.mktemp("libraries")
+    cairn("record", "-q", "-o", folder / "x.cairn", "--", PROGRAMS / "objects", env={"XDG_CACHE_HOME": str(folder)})
+    return folder / "cairn"
+
+
 @pytest.fixture(autouse=True)
-def no_other_cache(monkeypatch):
+def no_other_cache(monkeypatch, request, tmp_path_factory):
     """What the other tests have looked up is not known here."""
+    folder = BUILD / "tests" / "no_cache"
+    if not IS_NIGHTLY:
+        folder = tmp_path_factory.mktemp("cache")
+        shutil.copytree(request.getfixturevalue("names_of_libraries"), folder / "cairn")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+
+
+@pytest.fixture
+def no_cache(no_other_cache, monkeypatch):
+    """Nor what this test has: a file is in the way."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(BUILD / "tests" / "no_cache"))
 
 
@@ -177,6 +195,7 @@ def report(path, *options, env=None, check=True):
     return finished
 
 
+@pytest.mark.usefixtures("no_cache")
 def test_a_report_names_what_the_recording_could_not(record, split, scratch):
     recording = record(split.program)
     assert names_of(recording) != NAMED
@@ -233,6 +252,7 @@ def test_a_folder_that_is_none_is_refused(record, split):
         assert finished.stderr == f"cairn: {option}: directory '/no/such' does not exist\n"
 
 
+@pytest.mark.usefixtures("no_cache")
 def test_every_reader_names_again(record, split, scratch):
     old = record(split.program).path
     new = record(split.program, "and", "more").path
@@ -418,6 +438,7 @@ def cairn(*words, env=None, check=True):
     return finished
 
 
+@pytest.mark.usefixtures("no_cache")
 def test_names_may_be_left_for_later(record, whole):
     recording = record(whole, options=["--no-symbols"])
     assert has_no_symbols(recording.path) and not has_no_symbols(record(whole).path)

@@ -84,7 +84,7 @@ def assert_call_sites_are_innermost(sites, truth):
     assert {size: found[size] for size in innermost} == innermost
 
 
-@pytest.mark.parametrize("way", ["injected", "attached"])
+@pytest.mark.parametrize("way", [pytest.param("injected", marks=pytest.mark.nightly), "attached"])
 def test_frames_are_the_same_by_each_way_in(record, scratch, way):
     """The program waits for the attach in a frame of its own."""
     if way == "injected":

@@ -74,7 +74,7 @@ def compiled(folder, source, *flags):
     return folder / "program"
 
 
-@pytest.mark.parametrize("flags", [["-g"], ["-O"]], ids=["debug", "release"])
+@pytest.mark.parametrize("flags", [pytest.param(["-g"], id="debug", marks=pytest.mark.nightly), pytest.param(["-O"], id="release")])
 def test_libtest(tmp_path, flags):
     program = compiled(tmp_path, TESTS, "--test", *flags)
     for threads in ("1", "4"):

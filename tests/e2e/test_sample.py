@@ -20,7 +20,7 @@ import sys
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment, expected_totals
+from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, environment, expected_totals
 from conversation import Conversation
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "formats"))
@@ -28,6 +28,7 @@ from exposition import parse, value  # noqa: E402
 from test_formats import COLUMNS  # noqa: E402
 
 SIGMAS = 6
+RUNS = 20 if IS_NIGHTLY else 8  # where single runs may be outside their error
 CHURN = 300000
 ROUND = {"churn": [(size, CHURN / 496) for size in range(16, 512)],
          "leak": [(264, CHURN / 100)],
@@ -278,8 +279,8 @@ def test_the_errors_over_time(scratch):
     exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled")
     assert not any(key.endswith("_error") for point in over_time(exact.path) for key in point)
     leaked, peak = exact.totals["leaked_bytes"], exact.totals["peak_bytes"]
-    runs, at_end, at_peak = 20, 0, 0
-    for seed in range(1, runs + 1):
+    at_end, at_peak = 0, 0
+    for seed in range(1, RUNS + 1):
         points = over_time(record(scratch / f"{seed}.cairn", "--sample=8192", "--", PROGRAMS / "sampled", seed=str(seed)).path)
         at_end += abs(points[-1]["live_bytes"] - leaked) <= points[-1]["live_bytes_error"]
         highest = max(points, key=lambda point: point["live_max_bytes"])
@@ -292,7 +293,7 @@ def test_the_errors_over_time(scratch):
                 assert (point[f"{key}_error"] > 0) == (point[key] > 0)
                 least = 2 * math.sqrt(9 / 8 * 8192 * point[key] / 1000001)  # if all were of the largest size
                 assert least - 1 <= point[f"{key}_error"] <= 2 * math.sqrt(9 / 8 * 8192 * point[key] / 16) + 1
-    assert at_end >= 18 and at_peak >= 19, (at_end, at_peak)
+    assert at_end >= 0.9 * RUNS and at_peak >= 0.95 * RUNS, (at_end, at_peak)
 
 
 def bytes_of(text):
@@ -331,7 +332,7 @@ def store_rows(store, *words):
 def test_the_answers_of_a_store_have_errors(scratch):
     """Two versions of a program that did not change: their difference is within its error. Of each recording and of the
     sum of all, the error is that of docs/accuracy.md."""
-    runs, mean, store = 8, 4096, scratch / "s.db"
+    runs, mean, store = 8 if IS_NIGHTLY else 4, 4096, scratch / "s.db"
     def add(version, path):
         subprocess.run([CAIRN, "store", "add", "--store", store, "--version", version, "--host", f"node{path.stem[-1]}", path],
                        check=True, capture_output=True, env=environment(), timeout=120)
@@ -405,7 +406,7 @@ def test_a_budget_at_the_truth_is_seldom_broken(scratch):
                     ("--max-allocated", sites[function]["allocated_bytes"])]
     words = [word for budget in budgets for word in budget]
     verdicts = []
-    for seed in range(1, 21):
+    for seed in range(1, RUNS + 1):
         path = record(scratch / f"{seed}.cairn", "--sample=4096", "--", PROGRAMS / "sampled", seed=str(seed)).path
         found, text = checked(path, *words)
         verdicts += [(name, result["broken"], result["certain"]) for name, result in found.items()]
@@ -415,7 +416,7 @@ def test_a_budget_at_the_truth_is_seldom_broken(scratch):
             assert ("cannot tell: the limit is within the error" in line) == (not result["certain"])
     broken = sum(is_broken for _, is_broken, _ in verdicts)
     certain = sum(is_certain for _, is_broken, is_certain in verdicts if not is_broken)
-    assert len(verdicts) == 220 and broken <= 220 * 0.05 and certain <= 220 * 0.05, verdicts
+    assert len(verdicts) == 11 * RUNS and broken <= 0.55 * RUNS and certain <= 0.55 * RUNS, verdicts
     counted = re.search(r"^([0-9]+) of 11 budgets broken, ([0-9]+) cannot be told$", text, re.M)
     assert int(counted[1]) + int(counted[2]) <= 11
 

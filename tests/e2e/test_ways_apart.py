@@ -137,7 +137,7 @@ def fixture_built(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.nightly)
-                                  if name in ("injected", "static musl", "jemalloc") else name for name in GO])
+                                  if name in ("injected", "musl", "static", "static musl", "jemalloc") else name for name in GO])
 def test_the_part_of_a_go_program_in_c(scratch, built, name):
     run = Run(scratch / "go.cairn", name, [built(name)])
     cell = table()["Go"][run.column]

@@ -44,7 +44,7 @@ def test_a_recorder_that_is_killed_does_not_hold_the_program():
     place = recorder.stdout.readline().strip()
     with Session() as spare:
         env = dict(spare.environment(), CAIRN_SESSION=place)
-    target = subprocess.Popen([ENDLESS, "30000000"], env=env, stdout=subprocess.PIPE,
+    target = subprocess.Popen([ENDLESS, "6000000"], env=env, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 20
     maps = ""

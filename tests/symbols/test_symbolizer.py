@@ -79,7 +79,7 @@ def test_a_call_inlined_three_deep_has_its_whole_chain(build, variant):
     assert {os.path.basename(file) for _, file, _ in answer[call]} == {"nested.c"}
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", ["g++", pytest.param("clang++", marks=pytest.mark.nightly)])
 def test_a_template_method_in_a_namespace_has_its_full_name(build, compiler):
     program = build(compiler, "-O2", "-g")
     name = "depot::shelf::Crate<int>::fill(unsigned long)"

@@ -42,7 +42,7 @@ describe('addresses', () => {
     await other.close();
   });
 
-  for (const view of someOf(['summary', 'peak', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'rss', 'source'], 4)) {
+  for (const view of someOf(['summary', 'peak', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'rss', 'source'], 6)) {
     it(`lead to ${view}, and its tab leads there too`, async () => {
       await viewer.load(`#/${view}`);
       assert.equal(await page.locator('main').getAttribute('data-view'), view);

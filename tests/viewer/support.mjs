@@ -29,7 +29,7 @@ const FLAGS = [
 ];
 /** For each thing that is waited for: only a hang lasts as long, however busy the machine is. */
 export const DEADLINE_MS = Number(process.env.DEADLINE_MS ?? 180_000);
-const IS_NIGHTLY = Boolean(process.env.CAIRN_NIGHTLY);
+export const IS_NIGHTLY = Boolean(process.env.CAIRN_NIGHTLY);
 /** `it` for what takes long and has a shorter sibling: only at night it is a test. */
 export const itAtNight = IS_NIGHTLY ? it : () => {};
 /** All of a list at night, else one of each `step`, with the first one. */
