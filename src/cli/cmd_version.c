@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "cli/command_table.h"
-#include "cli/text/build_details.h"
+#include "cli/doctor/build_details.h"
 #include "cli/user_options.h"
 
 struct version_fields {

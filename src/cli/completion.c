@@ -6,7 +6,6 @@
 
 #include "base/compiler.h"
 #include "cli/command_table.h"
-#include "formats/export/export_formats.h"
 #include "formats/export/exporter.h"
 #include "profile/model/cost.h"
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 #include "formats/import/input_file.h"
 #include "host/http/http_client.h"
 #include "host/os/file.h"

@@ -2,13 +2,14 @@
 #include "server/http.h"
 
 #include <inttypes.h>
+#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "server/http/connection.h"
-#include "server/http/event_stream.h"
+#include "server/http/event_hub.h"
 #include "server/http/reply.h"
 #include "server/metrics/metrics_reply.h"
 #include "server/pages/assets.h"
@@ -118,6 +119,43 @@ static void http_visit(void *context,
     }
 }
 
+// The endless response that sends the events of event_hub to one page; its thread sleeps between two
+// events.
+
+static ssize_t read_events(void *listener, uint64_t position, char *buffer, size_t max)
+{
+    (void)position;
+    size_t len = event_listener_read(listener, buffer, max);
+    return len > 0 ? (ssize_t)len : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void end_events(void *listener)
+{
+    event_listener_free(listener);
+}
+
+// Greet the page with the event `greeting`, formatted by event_format, and send it every later one.
+static enum MHD_Result
+send_events(struct event_hub *hub, struct MHD_Connection *connection, const struct strbuf *greeting)
+{
+    enum {
+        BLOCK_BYTES = 1024
+    };
+    struct event_listener *listener =
+        event_listener_new(hub, greeting, http_client_socket(connection));
+    if (listener == NULL) {
+        return reply_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, ERR_LIMIT,
+                            "too many pages are open");
+    }
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_events, listener, end_events);
+    if (response == NULL) {
+        event_listener_free(listener);
+    }
+    struct reply reply = {.status = MHD_HTTP_OK, .type = "text/event-stream"};
+    return reply_queue(connection, &reply, response);
+}
+
 static enum MHD_Result refuse_method(struct MHD_Connection *connection, const char *allow)
 {
     struct problem problem = {.allow = allow};
@@ -146,7 +184,7 @@ static enum MHD_Result listen_to_events(struct http *http, struct MHD_Connection
         return MHD_NO;
     }
     event_format(&greeting, "hello", snapshot->generation, strbuf_text(&state));
-    return event_stream_send(&http->events, connection, &greeting);
+    return send_events(&http->events, connection, &greeting);
 }
 
 static enum MHD_Result

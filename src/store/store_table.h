@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
+#include "host/text/json_writer.h"
 #include "host/text/strbuf.h"
 
 enum {
@@ -92,3 +93,10 @@ struct store_value store_table_get(const struct store_table *table, size_t row, 
 
 // Return the whole number of a value, 0 for any other kind.
 int64_t store_table_integer(const struct store_table *table, size_t row, size_t column);
+
+// Write the answer of a store into an open object, in one form for all faces:
+//
+//   "columns": ["recording_id", ...], "rows": [{"recording_id": "00...", ...}, ...], "more": 0
+//
+// recording_id is hexadecimal, because JSON's numbers are not exact beyond 2^53.
+void store_table_write_json(const struct store_table *table, struct json_writer *w);

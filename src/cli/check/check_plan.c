@@ -170,7 +170,7 @@ static MUST_USE enum err set_in_function(struct setting setting)
     return strcmp(key, "match") == 0 ? ERR_OK : refuse(&setting, "unknown setting");
 }
 
-// Whether the table is for others: name_options.c, allocator_options.c, and rust/cargo-cairn, which
+// Whether the table is for others: name_options.c, record_options.c, and rust/cargo-cairn, which
 // gives each [[test]] to a check of its own.
 static bool is_of_others(const char *table, bool is_element)
 {

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
 #include "cli/doctor/machine_check.h"
-#include "cli/text/paint.h"
+#include "cli/text/screen_text.h"
 
 enum {
     NAME_COLUMNS = 19,

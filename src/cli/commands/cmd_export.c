@@ -15,7 +15,7 @@
 #include "cli/options/option_values.h"
 #include "cli/text/screen_text.h"
 #include "cli/warnings/warnings.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 #include "host/os/file.h"
 #include "host/text/strbuf.h"
 #include "server/pages/report_page.h"

@@ -12,7 +12,7 @@
 #include "cli/commands/commands.h"
 #include "cli/probe/way_probe.h"
 #include "cli/record/scratch_folder.h"
-#include "cli/text/paint.h"
+#include "cli/text/screen_text.h"
 
 enum {
     LIMIT_MS = 10000,

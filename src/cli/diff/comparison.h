@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "cli/diff/between.h"
 #include "cli/options/filter_options.h"
 #include "profile/compare/diff.h"
 
@@ -28,6 +27,21 @@ bool per_parse(const char *text, struct per *out);
 
 // Append "the run time" or "1,000 (old: 900)".
 void per_append(const struct per *per, struct strbuf *out);
+
+// The two moments or ranges of one recording that `cairn diff FILE --between` compares.
+//
+//   --between warm done          the heap at the mark "warm", and at the mark "done"
+//   --between 2s 1m              the same by times
+//   --between load..warm 1m..2m  what happened in one range, and in another
+//
+// A moment is the part of the run up to it, so its live blocks are those of the moment. A mark is
+// named by its text; where several have one text, text#2 is the second.
+struct between {
+    const char *parts[SIDE_COUNT]; // as typed; NULL: nothing of the kind was asked for
+};
+
+// Whether both parts are moments: only what is live then can be compared.
+bool between_is_of_moments(const struct between *between);
 
 struct comparison {
     struct profile *profiles[SIDE_COUNT];      // owned, except for what comparison_init borrows

@@ -2,11 +2,15 @@
 #include "cli/record/record_options.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "aggregate/memory_budget.h"
 #include "aggregate/peak/byte_weight.h"
 #include "base/compiler.h"
-#include "cli/options/allocator_options.h"
+#include "base/err.h"
+#include "host/os/file.h"
+#include "host/text/toml.h"
+#include "inject/allocators/allocator_names.h"
 
 #define SAMPLE_BYTES_MIN 16u
 
@@ -63,6 +67,53 @@ const struct option_spec record_option_specs[RECORD_OPTION_COUNT] = {
            "start recording after this time"),
 };
 // clang-format on
+
+static MUST_USE enum err parse_allocators(const char *text,
+                                          const char *origin,
+                                          struct allocator_name_vec *out,
+                                          struct err_info *info)
+{
+    struct err_info detail = {0};
+    const enum err err = allocator_names_parse(text, out, &detail);
+    return err == ERR_OK ? ERR_OK : err_set(info, err, "%s: %s", origin, err_text(&detail));
+}
+
+// check_plan.c and name_options.c read the rest of the file.
+static MUST_USE enum err
+read_allocator_file(const char *path, struct allocator_name_vec *out, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(toml_release) struct toml file = {0};
+    TRY(file_read(path, TOML_MAX_BYTES, &text, info));
+    TRY(toml_parse(strbuf_bytes(&text), path, &file, info));
+    for (size_t i = 0; i < file.entries.len; i++) {
+        const struct toml_entry *entry = &file.entries.items[i];
+        if (strcmp(toml_text(&file, file.tables.items[entry->table].name), "record") != 0) {
+            continue;
+        }
+        if (strcmp(toml_text(&file, entry->key), "allocator") != 0 || entry->type != TOML_TEXT) {
+            return err_set(info, ERR_INVALID,
+                           "%s:%u: [record] has one setting: allocator = \"FUNCTION=NAME,...\"",
+                           path, entry->line);
+        }
+        TRY(parse_allocators(toml_text(&file, entry->text), "[record] allocator of cairn.toml", out,
+                             info));
+    }
+    return ERR_OK;
+}
+
+// Read the user's own allocation functions: from `option`, or, if it is NULL, from cairn.toml of the
+// working directory. ERR_INVALID with a sentence for malformed names and a
+// malformed file, ERR_NO_MEMORY.
+static MUST_USE enum err
+allocator_options_read(const char *option, struct allocator_name_vec *out, struct err_info *info)
+{
+    static const char path[] = "cairn.toml";
+    if (option != NULL) {
+        return parse_allocators(option, "--allocator", out, info);
+    }
+    return access(path, R_OK) == 0 ? read_allocator_file(path, out, info) : ERR_OK;
+}
 
 enum err record_words_take(const struct record_words *words,
                            struct allocator_name_vec *names,

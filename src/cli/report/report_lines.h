@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "cli/report/report.h"
-#include "cli/text/paint.h"
+#include "cli/text/screen_text.h"
 #include "host/text/format.h"
 #include "host/text/strbuf.h"
 

@@ -12,7 +12,7 @@
 #include "base/minmax.h"
 #include "base/order.h"
 #include "cli/report/report_lines.h"
-#include "cli/text/package_owner.h"
+#include "cli/report/package_owner.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
 #include "host/text/format.h"

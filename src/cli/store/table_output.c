@@ -12,7 +12,7 @@
 #include "host/containers/vec.h"
 #include "host/text/format.h"
 #include "host/text/json_writer.h"
-#include "store/store_json.h"
+#include "store/store_table.h"
 #include "views_json/layout/csv_cell.h"
 
 enum {
@@ -157,7 +157,7 @@ static MUST_USE enum err write_json(const struct store_table *table, FILE *out)
 {
     struct json_writer w;
     json_to_stream(&w, out, isatty(fileno(out)) == 1 ? JSON_INDENTED : JSON_COMPACT);
-    store_json_write(table, &w);
+    store_table_write_json(table, &w);
     return json_finish(&w);
 }
 

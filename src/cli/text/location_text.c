@@ -6,7 +6,6 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
 

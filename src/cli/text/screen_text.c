@@ -199,3 +199,17 @@ struct human screen_format_ms(uint64_t duration_ms)
     static const struct human nothing = {.text = "<1 ms"};
     return duration_ms > 0 ? format_duration(duration_ms * 1000000) : nothing;
 }
+
+const char *paint_begin(bool use_color, enum paint paint)
+{
+    static const char *const codes[] = {
+        [PAINT_TITLE] = "\033[1m", [PAINT_COST] = "\033[33m",    [PAINT_FUNCTION] = "\033[36m",
+        [PAINT_PLACE] = "\033[2m", [PAINT_WARNING] = "\033[31m", [PAINT_GOOD] = "\033[32m",
+    };
+    return use_color ? codes[paint] : "";
+}
+
+const char *paint_end(bool use_color)
+{
+    return use_color ? "\033[0m" : "";
+}

@@ -42,3 +42,16 @@ bool screen_ends_with(const char *text, const char *end);
 
 // Format the recorder's milliseconds: "5.68 s", "<1 ms" for 0.
 struct human screen_format_ms(uint64_t duration_ms);
+
+// Colours, as escape sequences; "" without colour.
+enum paint {
+    PAINT_TITLE,
+    PAINT_COST,
+    PAINT_FUNCTION,
+    PAINT_PLACE,
+    PAINT_WARNING,
+    PAINT_GOOD,
+};
+
+const char *paint_begin(bool use_color, enum paint paint);
+const char *paint_end(bool use_color);

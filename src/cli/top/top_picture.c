@@ -8,9 +8,9 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/text/screen_text.h"
-#include "cli/top/top_chart.h"
 #include "host/os/file.h"
 #include "host/text/format.h"
+#include "host/text/utf8.h"
 
 enum {
     FINDING_LINES = 2,  // of a finding; one more on a high and narrow screen
@@ -21,6 +21,8 @@ enum {
     TALL_CHART_LINES = 3,
     CHART_LEFT = 18,  // columns before a chart
     CHART_RIGHT = 16, // and after it
+    CHART_COLUMNS_MAX = 512,
+    CHART_STEPS = 8, // of a character
 };
 
 static const char *const help[] = {
@@ -46,6 +48,66 @@ void top_picture_release(struct top_picture *picture)
 {
     strbuf_release(&picture->texts);
     top_line_vec_release(&picture->lines);
+}
+
+// Fill `columns` values that cover the run: the highest live bytes of the slices in each, or the
+// RSS at the end of each.
+static void sample_live(const struct timeline *timeline, uint64_t *values, size_t columns)
+{
+    const size_t count = timeline->points.len;
+    for (size_t column = 0; column < columns; column++) {
+        const size_t first = column * count / columns;
+        const size_t end = (column + 1) * count / columns;
+        values[column] = 0;
+        for (size_t i = first; i < count && (i == first || i < end); i++) {
+            values[column] = max_u64(values[column], timeline->points.items[i].live_bytes);
+        }
+    }
+}
+
+static void
+sample_rss(const struct rss_breakdown *rss, uint64_t runtime_ms, uint64_t *values, size_t columns)
+{
+    size_t next = 0;
+    uint64_t rss_bytes = 0;
+    for (size_t column = 0; column < columns; column++) {
+        const uint64_t end_ms = (column + 1) * runtime_ms / columns;
+        for (; next < rss->samples.len && rss->samples.items[next].time_ms <= end_ms; next++) {
+            rss_bytes = rss->samples.items[next].rss_bytes;
+        }
+        values[column] = rss_bytes;
+    }
+}
+
+// Return the height of a value in whole steps. Only 0 has none.
+static uint64_t height_of(uint64_t value, uint64_t most, uint64_t steps)
+{
+    return most == 0 || value == 0
+               ? 0
+               : max_u64(1,
+                         (uint64_t)((double)min_u64(value, most) / (double)most * (double)steps));
+}
+
+void top_chart_append(struct strbuf *out,
+                      const uint64_t *values,
+                      size_t columns,
+                      uint64_t most,
+                      unsigned line,
+                      unsigned lines,
+                      bool is_utf8)
+{
+    static const char plain[CHART_STEPS + 1] = " .:-=+*##";
+    const uint32_t lower_one_eighth = 0x2581;
+    const uint64_t below = (uint64_t)(lines - 1 - line) * CHART_STEPS;
+    for (size_t i = 0; i < columns; i++) {
+        const uint64_t height = height_of(values[i], most, (uint64_t)lines * CHART_STEPS);
+        const uint64_t steps = height > below ? min_u64(height - below, CHART_STEPS) : 0;
+        if (steps > 0 && is_utf8) {
+            utf8_append(out, lower_one_eighth + (uint32_t)steps - 1);
+        } else {
+            strbuf_append_char(out, plain[steps]);
+        }
+    }
 }
 
 static MUST_USE enum err draw_title(struct top_drawing *d)
@@ -123,10 +185,10 @@ static MUST_USE enum err draw_charts(struct top_drawing *d)
     const struct site_figures *total = &sample->moment->total;
     const struct site_figures errors = site_figures_error(&sample->sampling, total);
     const unsigned around = CHART_LEFT + CHART_RIGHT + 2 + 2 * top_drawing_error_columns(d);
-    uint64_t values[TOP_CHART_COLUMNS_MAX];
+    uint64_t values[CHART_COLUMNS_MAX];
     const size_t columns =
-        d->size.width > around ? min_u64(d->size.width - around, TOP_CHART_COLUMNS_MAX) : 0;
-    top_chart_live(&sample->timeline, values, columns);
+        d->size.width > around ? min_u64(d->size.width - around, CHART_COLUMNS_MAX) : 0;
+    sample_live(&sample->timeline, values, columns);
     const struct charted heap = {
         .name = "Heap",
         .now_bytes = total->live_bytes,
@@ -135,7 +197,7 @@ static MUST_USE enum err draw_charts(struct top_drawing *d)
         .peak_error = top_drawing_has_errors(d->model) ? sample->summary.peak_error_bytes : 0,
     };
     TRY(draw_chart(d, &heap, values, columns));
-    top_chart_rss(&sample->rss, sample->summary.runtime_ms, values, columns);
+    sample_rss(&sample->rss, sample->summary.runtime_ms, values, columns);
     const struct charted rss = {.name = "RSS",
                                 .now_bytes = top_sample_rss_bytes(sample),
                                 .peak_bytes = sample->summary.peak_rss_bytes};

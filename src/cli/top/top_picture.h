@@ -35,3 +35,13 @@ static inline const char *top_picture_text(const struct top_picture *picture, si
 {
     return strbuf_text(&picture->texts) + picture->lines.items[line].text;
 }
+
+// Append line `line` (0 is the highest) of a chart of `lines` lines, in which `most` is full
+// height: ▁▂▃▅▇██, or without UTF-8  .:-=+*##
+void top_chart_append(struct strbuf *out,
+                      const uint64_t *values,
+                      size_t columns,
+                      uint64_t most,
+                      unsigned line,
+                      unsigned lines,
+                      bool is_utf8);

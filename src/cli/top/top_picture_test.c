@@ -14,7 +14,6 @@
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
 #include "cli/top/test_sample.h"
-#include "cli/top/top_chart.h"
 #include "cli/top/top_plain.h"
 #include "host/text/utf8.h"
 

@@ -19,7 +19,7 @@
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/tables/adhoc.h"
 #include "views_json/layout/csv_cell.h"

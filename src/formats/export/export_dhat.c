@@ -15,16 +15,79 @@
 // viewer's "million units" is a second. Context: H.
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/err.h"
 #include "base/minmax.h"
-#include "formats/codec/dhat_frames.h"
-#include "formats/export/estimates_note.h"
-#include "formats/export/export_formats.h"
+#include "formats/codec/clean_text.h"
+#include "formats/export/exporter.h"
+#include "host/containers/vec.h"
 #include "host/text/json_writer.h"
+#include "profile/model/profile.h"
+#include "profile/tables/adhoc.h"
 
 enum {
     DHAT_FILE_VERSION = 2,
     SHORT_LIVED_US = 1000,
 };
+
+// The frame table "ftbl", to which program points refer while they are written; it comes after
+// them.
+struct dhat_frames {
+    const struct profile *profile; // borrowed
+    struct u32_vec ids;            // owned; by location; 0: not in the table
+    struct u32_vec locations;      // owned; in the order of their ids, from 1 on
+};
+
+static MUST_USE enum err dhat_frames_init(struct dhat_frames *frames, const struct profile *profile)
+{
+    *frames = (struct dhat_frames){.profile = profile};
+    return u32_vec_resize(&frames->ids, profile->code.locations.len);
+}
+
+static void dhat_frames_release(struct dhat_frames *frames)
+{
+    u32_vec_release(&frames->ids);
+    u32_vec_release(&frames->locations);
+}
+
+// Find or add the id of a location, or of REC_NONE for no stack, and write it.
+static MUST_USE enum err
+dhat_frames_refer(struct dhat_frames *frames, uint32_t location, struct json_writer *w)
+{
+    uint32_t none = 0; // requested once
+    uint32_t *id = location != REC_NONE ? &frames->ids.items[location] : &none;
+    if (*id == 0) {
+        TRY(u32_vec_push(&frames->locations, location));
+        *id = (uint32_t)frames->locations.len;
+    }
+    json_value_u64(w, *id);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_frame(const struct profile *profile, uint32_t location, struct json_writer *w)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    if (location == REC_NONE) {
+        clean_append_function(&text, profile, location, (struct clean_rule){0});
+    } else {
+        clean_append_place(&text, profile, location, (struct clean_rule){0});
+    }
+    TRY(strbuf_result(&text));
+    json_value_string(w, strbuf_text(&text));
+    return ERR_OK;
+}
+
+// Write the key "ftbl" and its array.
+static MUST_USE enum err dhat_frames_write(const struct dhat_frames *frames, struct json_writer *w)
+{
+    json_key_array(w, "ftbl");
+    json_value_string(w, "[root]");
+    for (size_t i = 0; i < frames->locations.len; i++) {
+        TRY(write_frame(frames->profile, frames->locations.items[i], w));
+    }
+    json_end_array(w);
+    return ERR_OK;
+}
 
 struct dhat {
     const struct export_view *view; // borrowed
@@ -170,4 +233,66 @@ const struct exporter exporter_dhat = {
     .help = "JSON for Valgrind's dh_view.html: totals, lifetimes, live at peak and end",
     .needs = 1U << COST_ALLOCATIONS | 1U << COST_ALLOCATED_BYTES,
     .write = write_dhat,
+};
+
+// The program's own events (cairn_event), in DHAT's ad-hoc mode.
+//
+// A program point is a name and a stack. "units" are the weights, "events" are counted, and there
+// are no lifetimes. The name is the innermost frame. The file covers the whole run, because filters
+// concern the heap only.
+
+static MUST_USE enum err
+write_events(struct json_writer *w, const struct adhoc_list *list, struct dhat_frames *frames)
+{
+    json_key_array(w, "pps");
+    for (size_t i = 0; i < list->events.len; i++) {
+        const struct adhoc_event *event = &list->events.items[i];
+        json_begin_object(w);
+        json_key_u64(w, "tb", event->weight);
+        json_key_u64(w, "tbk", event->events);
+        json_key_array(w, "fs");
+        for (size_t at = event->first; at < event->first + event->count; at++) {
+            TRY(dhat_frames_refer(frames, list->locations.items[at], w));
+        }
+        json_end_array(w);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    return ERR_OK;
+}
+
+static enum err write_dhat_adhoc(const struct export_view *view, FILE *out)
+{
+    const struct profile *profile = view->profile;
+    const struct rec_meta *meta = &profile->recording.meta;
+    CLEANUP(adhoc_release) struct adhoc_list list = {0};
+    CLEANUP(dhat_frames_release) struct dhat_frames frames = {0};
+    TRY(adhoc_collect(profile, ADHOC_BY_STACK, &list));
+    TRY(dhat_frames_init(&frames, profile));
+    struct json_writer w;
+    json_to_stream(&w, out, JSON_COMPACT);
+    json_key_u64(&w, "dhatFileVersion", DHAT_FILE_VERSION);
+    json_key_string(&w, "mode", "ad-hoc");
+    json_key_string(&w, "verb", "Occurred");
+    json_key_bool(&w, "bklt", false);
+    json_key_bool(&w, "bkacc", false);
+    json_key_string(&w, "bu", "unit");
+    json_key_string(&w, "bsu", "units");
+    json_key_string(&w, "bksu", "events");
+    json_key_string(&w, "tu", "\xc2\xb5s");
+    json_key_string(&w, "Mtu", "s");
+    json_key_string(&w, "cmd", profile_string(profile, meta->command_line));
+    json_key_u64(&w, "pid", meta->pid);
+    json_key_u64(&w, "te", meta->runtime_ms * US_PER_MS);
+    TRY(write_events(&w, &list, &frames));
+    TRY(dhat_frames_write(&frames, &w));
+    return json_finish(&w);
+}
+
+const struct exporter exporter_dhat_adhoc = {
+    .name = "dhat-adhoc",
+    .file_suffix = ".dhat-adhoc.json",
+    .help = "JSON for dh_view.html: the program's own events (cairn_event)",
+    .uses = EXPORT_USES_EVENTS,
+    .write = write_dhat_adhoc,
 };

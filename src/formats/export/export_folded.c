@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 
 static const struct clean_rule rule = {.reserved = ';', .replacement = ':'};
 

@@ -3,7 +3,7 @@
 //
 // docs/format/json.md describes the document. Context: H.
 #include "base/compiler.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 #include "profile/time/cut_timeline.h"
 #include "views_json/views/views.h"
 

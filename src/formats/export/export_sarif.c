@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
 #include "formats/codec/workspace.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 #include "host/text/json_writer.h"
 #include "profile/calls/source_place.h"
 #include "profile/findings/findings.h"

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 #include "formats/export/sqlite_schema.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/model/profile.h"

@@ -15,7 +15,7 @@
 #include "base/minmax.h"
 #include "base/order.h"
 #include "formats/codec/clean_text.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 #include "host/text/format.h"
 #include "host/text/utf8.h"
 #include "profile/accuracy/sampling.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // exporter: write a profile in the format of another tool.
 //
-// Each format is one file, export_<name>.c, with one const struct exporter; export_formats.c lists
-// them.
+// Each format is one file, export_<name>.c, with one const struct exporter; exporter.c lists them.
 // All of them write the same view of a profile: the selected rows, their top-down tree by location,
 // and the request. Exporters only write and src/profile computes, so the totals of every export
 // equal those of `cairn report` with the same filter. A figure that the selection does not know
@@ -14,11 +13,14 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "formats/codec/packed_stream.h"
+#include "formats/export/exporter.h"
+#include "host/text/strbuf.h"
 #include "profile/calls/call_tree.h"
 #include "profile/compare/row_changes.h"
 #include "profile/model/cost.h"
@@ -117,3 +119,50 @@ enum err export_view_build(const struct profile *profile,
                            struct export_view *out,
                            struct err_info *info) MUST_USE;
 void export_view_release(struct export_view *view);
+
+extern const struct exporter exporter_folded;
+extern const struct exporter exporter_heaptrack;
+extern const struct exporter exporter_perfetto;
+extern const struct exporter exporter_pprof;
+extern const struct exporter exporter_prometheus;
+extern const struct exporter exporter_sarif;
+extern const struct exporter exporter_speedscope;
+extern const struct exporter exporter_massif;
+extern const struct exporter exporter_dhat;
+extern const struct exporter exporter_dhat_adhoc;
+extern const struct exporter exporter_callgrind;
+extern const struct exporter exporter_csv;
+extern const struct exporter exporter_json;
+extern const struct exporter exporter_sqlite;
+extern const struct exporter exporter_svg;
+
+// All exporters, ended by NULL.
+extern const struct exporter *const exporters[];
+
+// Return the exporter of that name, NULL if there is none.
+const struct exporter *exporter_find(const char *name);
+
+// The words with which an export says that its figures are estimates, for formats that have a place
+// for a text but none for the error of each figure:
+//
+//   all figures are estimates: 1 of 214 allocations was recorded, at least one in 512 KiB; errors:
+//   alloc_space ±2%, inuse_space ±21%
+//
+// An error is two standard errors of a total, as a share of it (profile/accuracy/sampling.h). Of a
+// total of 0 bytes the note has what may be missing: "inuse_space at most 1.50 MiB".
+
+// A total whose error is stated, by its name in the format.
+struct estimated_total {
+    const char *name;
+    enum cost cost;
+};
+
+// Append `before`, the note and `after`; append nothing if the recording is exact. Totals that are
+// unknown, and numbers of 0, are left out.
+void estimates_note_append(const struct export_view *view,
+                           const struct costs *costs,
+                           const struct estimated_total *totals,
+                           size_t total_count,
+                           const char *before,
+                           const char *after,
+                           struct strbuf *out);

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "formats/export/exporter.h"
+#include "host/text/strbuf.h"
 
 enum {
     PROCESS_METRICS_MAX = 20,
@@ -20,3 +21,9 @@ enum {
 enum err process_metrics_write(const struct export_view *view,
                                const struct selection *live,
                                FILE *out) MUST_USE;
+
+// Append a label of a series, name="value", after a comma unless it is the first one. `text` has passed clean_append.
+void metric_label_append(struct strbuf *out, const char *name, const struct strbuf *text);
+
+// Clean a text and append it.
+void metric_label_append_text(struct strbuf *out, const char *name, const char *text);

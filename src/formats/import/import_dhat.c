@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
-#include "formats/import/import_formats.h"
+#include "formats/import/importer.h"
 #include "formats/import/valgrind_place.h"
 
 enum {

@@ -21,7 +21,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
-#include "formats/import/import_formats.h"
+#include "formats/import/importer.h"
 #include "formats/import/mapped_files.h"
 #include "host/os/file.h"
 

@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/import/heaptrack_file.h"
-#include "formats/import/import_formats.h"
+#include "formats/import/importer.h"
 
 enum {
     VERSION_OLDEST = 1,

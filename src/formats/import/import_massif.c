@@ -16,7 +16,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "formats/import/import_formats.h"
+#include "formats/import/importer.h"
 #include "formats/import/valgrind_place.h"
 
 enum {

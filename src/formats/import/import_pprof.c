@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "formats/codec/pprof_fields.h"
 #include "formats/codec/protobuf.h"
-#include "formats/import/import_formats.h"
+#include "formats/import/importer.h"
 #include "formats/import/mapped_files.h"
 
 enum {

@@ -15,7 +15,6 @@
 #include "base/err.h"
 #include "profile/calls/call_tree.h"
 #include "profile/select/filter.h"
-#include "server/http/problem.h"
 #include "server/http/request.h"
 #include "server/state/snapshot.h"
 #include "server/state/tree_cache.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "host/text/strbuf.h"
-#include "server/http/problem.h"
+#include "server/http/request.h"
 
 // A response without its body. Texts are borrowed.
 struct reply {

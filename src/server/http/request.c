@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/http/request.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -305,4 +307,21 @@ void request_args_split(struct request_args *args, char *query)
                                                    .value_len = value != NULL ? strlen(value) : 0});
         }
     }
+}
+
+enum err problem_set(struct problem *problem,
+                     int status,
+                     enum param parameter,
+                     enum err code,
+                     const char *format,
+                     ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(problem->info.text, sizeof(problem->info.text), format, arguments); // truncates
+    va_end(arguments);
+    problem->status = status;
+    problem->parameter = parameter != PARAM_COUNT ? request_param_name(parameter) : NULL;
+    problem->info.code = code;
+    return code;
 }

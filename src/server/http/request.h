@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
 
 enum {
@@ -160,3 +161,19 @@ request_number(const struct request *request, enum param param, uint64_t otherwi
 // The name of a parameter, and of a choice.
 const char *request_param_name(enum param param);
 const char *request_choice_name(enum param param, uint64_t choice);
+
+// The error that a client receives instead of an answer; it belongs to the thread that answers.
+struct problem {
+    int status;            // of HTTP; 0: derived from info.code
+    const char *parameter; // static; NULL: no parameter is wrong
+    const char *allow;     // static; the methods that are possible, for status 405; NULL otherwise
+    struct err_info info;
+};
+
+// Describe a refusal with a sentence. Return `code`.
+enum err problem_set(struct problem *problem,
+                     int status,           // 0: derived from `code`
+                     enum param parameter, // PARAM_COUNT: none is to blame
+                     enum err code,
+                     const char *format,
+                     ...) PRINTF_LIKE(5, 6);

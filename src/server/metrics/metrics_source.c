@@ -10,25 +10,72 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "formats/export/export_formats.h"
+#include "formats/export/exporter.h"
 #include "formats/import/input_file.h"
 #include "host/memory/memory_groups.h"
 #include "host/memory/memory_limit.h"
 #include "host/os/file.h"
 #include "host/os/mutex.h"
 #include "host/os/proc_file.h"
+#include "host/text/proc_text.h"
 #include "server/http/reply.h"
-#include "server/metrics/own_cost.h"
 #include "server/state/snapshot.h"
 
 enum {
     READING_SHARE = 5, // reading takes at most this part of the time
     ROWS_MAX = 50000,  // beyond, the threads of a process are merged
     CGROUP_MAX_BYTES = 64 << 10,
+    STATM_MAX_BYTES = 256,
 };
+
+static void write_processor_time(const char *name, pid_t pid, FILE *out)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &used) == 0) {
+        (void)fprintf(out,
+                      "cairn_own_cpu_seconds_total{process=\"%s\"} %" PRIu64 ".%09" PRIu64 "\n",
+                      name, (uint64_t)used.tv_sec, (uint64_t)used.tv_nsec);
+    }
+}
+
+static void write_resident(const char *name, pid_t pid, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf statm = {0};
+    if (proc_file_read(pid, "statm", STATM_MAX_BYTES, &statm)) {
+        (void)fprintf(out, "cairn_own_resident_bytes{process=\"%s\"} %" PRIu64 "\n", name,
+                      proc_text_pages(strbuf_text(&statm)).resident *
+                          (uint64_t)sysconf(_SC_PAGESIZE));
+    }
+}
+
+// Append the families cairn_own_cpu_seconds_total and cairn_own_resident_bytes in Prometheus' text
+// format: of the recorder, without the copies that write checkpoints, and of this process, the
+// server. A figure that the kernel does not tell is left out.
+static void write_own_cost(pid_t recorder, FILE *out)
+{
+    const struct {
+        const char *name;
+        pid_t pid;
+    } processes[] = {{"recorder", recorder}, {"server", getpid()}};
+    (void)fputs("# HELP cairn_own_cpu_seconds_total Processor time of cairn's processes.\n"
+                "# TYPE cairn_own_cpu_seconds_total counter\n",
+                out);
+    for (size_t i = 0; i < ARRAY_LEN(processes); i++) {
+        write_processor_time(processes[i].name, processes[i].pid, out);
+    }
+    (void)fputs("# HELP cairn_own_resident_bytes RSS of cairn's processes.\n"
+                "# TYPE cairn_own_resident_bytes gauge\n",
+                out);
+    for (size_t i = 0; i < ARRAY_LEN(processes); i++) {
+        write_resident(processes[i].name, processes[i].pid, out);
+    }
+}
 
 static const struct {
     const struct exporter *exporter;
@@ -156,7 +203,7 @@ static MUST_USE enum err write_document(const struct metrics_source *source,
     const enum err err = request.exporter->write(&view, out);
     if (document == METRICS_PROMETHEUS && pid == 0) {
         write_memory_limit(source->profile, out);
-        own_cost_write(source->recorder, out);
+        write_own_cost(source->recorder, out);
     }
     return err;
 }

@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "server/http/problem.h"
+#include "server/http/request.h"
 #include "server/state/current_recording.h"
 
 #define BASELINE_UPLOAD_MAX_BYTES ((uint64_t)1 << 30)

@@ -10,7 +10,7 @@
 #include "server/http/encoding.h"
 #include "server/http/reply.h"
 #include "store/store.h"
-#include "store/store_json.h"
+#include "store/store_table.h"
 #include "views_json/layout/view.h"
 
 enum {
@@ -124,7 +124,7 @@ static MUST_USE enum err answer(struct store_service *service,
     json_to_strbuf(&w, out, JSON_COMPACT);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_string(&w, "cost", cost_get_info(scope.cost)->column);
-    store_json_write(&table, &w);
+    store_table_write_json(&table, &w);
     return json_finish(&w);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/text/package_owner.h"
+#include "cli/report/package_owner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: MIT
-// build_details: see build_details.h.
-//
-// The libraries that cairn loads by name are loaded here too, and stay loaded. What the kernel
-// permits follows from its own rules (ptrace(2), "Ptrace access mode checking"), and from a child
-// that is traced for a moment: a seccomp filter or a container may forbid ptrace altogether.
-#include "cli/text/build_details.h"
+// build_details: see build_details.h. The libraries that cairn loads by name are loaded here too, and
+// stay loaded.
+#include "cli/doctor/build_details.h"
 
 #include <curses.h>
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 #include <gnu/libc-version.h>
 #include <jansson.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -27,15 +19,7 @@
 #include <pcre2.h>
 
 #include "base/compiler.h"
-#include "host/os/file.h"
-#include "host/text/number.h"
-#include "host/text/proc_text.h"
-#include "host/text/strbuf.h"
-
-enum {
-    CAPABILITY_PTRACE = 19, // capabilities(7), CAP_SYS_PTRACE
-    FILE_MAX_BYTES = 65536,
-};
+#include "cli/doctor/machine_check.h"
 
 static void print_detail(const char *name, const char *value)
 {
@@ -82,52 +66,13 @@ static void print_libraries(void)
     }
 }
 
-// Whether this process may trace a child of its own.
-static bool may_trace_child(void)
+// What the settings let cairn attach to: the first line of `cairn doctor`.
+static void print_attaching(void)
 {
-    const pid_t child = fork();
-    if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); // else it waits until it is killed below
-        for (;;) {
-            (void)pause();
-        }
+    CLEANUP(machine_result_release) struct machine_result result = {0};
+    if (machine_checks[0].look("", &result) == ERR_OK) { // else there is no memory for the line
+        print_detail("attaching", strbuf_text(&result.detail));
     }
-    if (child < 0) {
-        return false;
-    }
-    const bool is_traced = ptrace(PTRACE_SEIZE, child, NULL, NULL) == 0;
-    (void)kill(child, SIGKILL);
-    (void)waitpid(child, NULL, 0); // its end is certain
-    return is_traced;
-}
-
-static bool has_capability(int number)
-{
-    CLEANUP(strbuf_release) struct strbuf status = {0};
-    const bool is_read = file_read("/proc/self/status", FILE_MAX_BYTES, &status, NULL) == ERR_OK;
-    const char *value = is_read ? proc_text_value(strbuf_text(&status), "CapEff") : NULL;
-    uint64_t held = 0;
-    value = value != NULL ? value + strspn(value, "\t ") : NULL;
-    return value != NULL && number_take(&value, 16, &held) && (held >> number & 1) != 0;
-}
-
-static const char *attachable(void)
-{
-    CLEANUP(strbuf_release) struct strbuf scope = {0};
-    const bool has_yama =
-        file_read("/proc/sys/kernel/yama/ptrace_scope", 64, &scope, NULL) == ERR_OK;
-    const unsigned long yama = has_yama ? number_field(strbuf_text(&scope)) : 0;
-    if (!may_trace_child()) {
-        return "no process: ptrace is forbidden here (a container, a seccomp filter, or a tracer)";
-    }
-    if (yama >= 3) {
-        return "no running process (kernel.yama.ptrace_scope is 3)";
-    }
-    if (has_capability(CAPABILITY_PTRACE)) {
-        return "the processes of all users";
-    }
-    return yama == 0 ? "the processes of this user"
-                     : "no running process without root (kernel.yama.ptrace_scope)";
 }
 
 void build_details_print(void)
@@ -138,5 +83,5 @@ void build_details_print(void)
     (void)printf("%-15s glibc %s\n", "libc", gnu_get_libc_version());
     (void)printf("%-15s %s %s\n", "kernel", kernel.sysname, kernel.release);
     print_libraries();
-    print_detail("attaches to", attachable());
+    print_attaching();
 }
