@@ -13,6 +13,7 @@
 #include "base/minmax.h"
 #include "formats/export/exporter.h"
 #include "formats/import/input_file.h"
+#include "host/containers/memory_end.h"
 #include "host/http/http_client.h"
 #include "host/os/file.h"
 #include "push/push_part.h"
@@ -99,13 +100,14 @@ static MUST_USE enum err write_profile(const struct collection *c,
                                            .is_now = true,
                                            .changes = &c->changes,
                                            .size = size};
+    memory_end_forget();
     TRY(export_view_build(c->profile, NULL, &request, &view, info));
     strbuf_clear(out);
     FILE *stream = strbuf_open_stream(out);
     if (stream == NULL) {
         return ERR_NO_MEMORY;
     }
-    const enum err err = request.exporter->write(&view, stream);
+    const enum err err = export_write(request.exporter, &view, stream);
     (void)fclose(stream); // `out` remembers a failure
     TRY(err);
     return strbuf_result(out);

@@ -119,8 +119,8 @@ static void http_visit(void *context,
     }
 }
 
-// The endless response that sends the events of event_hub to one page; its thread sleeps between two
-// events.
+// The endless response that sends the events of event_hub to one page; its thread sleeps between
+// two events.
 
 static ssize_t read_events(void *listener, uint64_t position, char *buffer, size_t max)
 {

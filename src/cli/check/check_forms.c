@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// check_forms: prints results as text, JUnit XML, GitHub annotations, JSON and SARIF. See check_results.h.
+// check_forms: prints results as text, JUnit XML, GitHub annotations, JSON and SARIF. See
+// check_results.h.
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "formats/codec/workspace.h"
 #include "formats/export/export_sarif.h"
 #include "formats/export/exporter.h"
+#include "host/containers/memory_end.h"
 #include "host/os/file.h"
 #include "host/text/format.h"
 #include "views_json/views/view_parts.h"
@@ -159,7 +161,7 @@ static void append_test_case(struct strbuf *out, const struct check_result *resu
     strbuf_printf(out, "</%s>\n    </testcase>\n", element);
 }
 
-enum err check_write_junit(const struct check_results *results, FILE *out)
+void check_write_junit(const struct check_results *results, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     size_t errors = 0;
@@ -180,9 +182,7 @@ enum err check_write_junit(const struct check_results *results, FILE *out)
         append_test_case(&text, &results->items.items[i]);
     }
     strbuf_append_text(&text, "  </testsuite>\n</testsuites>\n");
-    TRY(strbuf_result(&text));
     (void)fputs(strbuf_text(&text), out);
-    return ERR_OK;
 }
 
 // Append the data of a workflow command. A property also escapes the characters that would end it.
@@ -363,5 +363,6 @@ enum err check_write_sarif(const struct check_results *results,
     CLEANUP(replacement_abandon) struct replacement file = {0};
     TRY(replacement_begin(&file, path, FILE_MODE_BY_UMASK, info));
     TRY(write_sarif_rows(results, &view, file.stream));
+    TRY(memory_end_result());
     return replacement_commit(&file, false, info);
 }

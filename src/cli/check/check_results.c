@@ -103,7 +103,7 @@ explain_budget(const struct report *report, const struct budget_info *budget, st
     if (stream == NULL) {
         return ERR_NO_MEMORY;
     }
-    TRY(report_print_explanations(report, stream, budget->has_stacks ? budget->cost : COST_COUNT));
+    report_print_explanations(report, stream, budget->has_stacks ? budget->cost : COST_COUNT);
     return budget->has_stacks ? report_print_section(report, stream, budget->cost) : ERR_OK;
 }
 

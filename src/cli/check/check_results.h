@@ -75,7 +75,7 @@ enum err check_evaluate(struct check_results *results,
 size_t check_broken_count(const struct check_results *results);
 
 void check_write_text(const struct check_results *results, bool use_color, FILE *out);
-enum err check_write_junit(const struct check_results *results, FILE *out) MUST_USE;
+void check_write_junit(const struct check_results *results, FILE *out);
 enum err check_write_github(const struct check_results *results, FILE *out) MUST_USE;
 enum err check_write_json(const struct check_results *results, enum json_style style, FILE *out)
     MUST_USE;

@@ -17,6 +17,7 @@
 #include "cli/record/record_options.h"
 #include "cli/record/scratch_folder.h"
 #include "cli/warnings/warnings.h"
+#include "host/containers/memory_end.h"
 #include "host/os/file.h"
 
 struct check_fields {
@@ -121,7 +122,8 @@ write_junit(const struct check_results *results, const char *path, struct err_in
 {
     CLEANUP(replacement_abandon) struct replacement file = {0};
     TRY(replacement_begin(&file, path, FILE_MODE_BY_UMASK, info));
-    TRY(check_write_junit(results, file.stream));
+    check_write_junit(results, file.stream);
+    TRY(memory_end_result());
     return replacement_commit(&file, false, info);
 }
 

@@ -235,7 +235,7 @@ static MUST_USE enum err write_view(const struct exporter *exporter,
                                     FILE *stream,
                                     struct err_info *info)
 {
-    enum err problem = exporter->write(view, stream);
+    enum err problem = export_write(exporter, view, stream);
     if (problem == ERR_OK || ferror(stream) != 0) {
         return ERR_OK;
     }

@@ -307,7 +307,7 @@ static void append_figures(const struct diff_change *figure, struct strbuf *out)
     }
 }
 
-static MUST_USE enum err
+static void
 print_sentence(const struct diff_report *report, const struct finding_change *change, FILE *out)
 {
     const enum side side = finding_change_side(change);
@@ -316,12 +316,10 @@ print_sentence(const struct diff_report *report, const struct finding_change *ch
     strbuf_append_text(&safe, side == SIDE_OLD ? "Was: " : "");
     screen_append(&safe, findings_sentence(&report->changes.findings[side], change->of[side]));
     screen_append_cut(&cut, strbuf_text(&safe), FINDING_BYTES_MAX, SCREEN_CUT_MIDDLE);
-    TRY(strbuf_result(&cut));
     screen_print_wrapped(out, strbuf_text(&cut), FINDING_INDENT, report->options->width_columns);
-    return ERR_OK;
 }
 
-static MUST_USE enum err
+static void
 print_change(const struct diff_report *report, const struct finding_change *change, FILE *out)
 {
     const bool use_color = report->options->use_color;
@@ -338,15 +336,14 @@ print_change(const struct diff_report *report, const struct finding_change *chan
         &figures, diff_format_error(COST_PEAK_BYTES, has_change ? figure->change_error : 0).text);
     strbuf_append_text(&figures, "  ");
     append_figures(figure, &figures);
-    TRY(strbuf_result(&figures));
     (void)fprintf(out, "  %s%-7s%s %s  %s%s%s\n", paint_begin(use_color, paint),
                   diff_class_name(change->class), paint_end(use_color), strbuf_text(&figures),
                   paint_begin(use_color, PAINT_COST), finding_kind_name(finding->kind),
                   paint_end(use_color));
-    return print_sentence(report, change, out);
+    print_sentence(report, change, out);
 }
 
-enum err diff_print_findings(const struct diff_report *report, FILE *out)
+void diff_print_findings(const struct diff_report *report, FILE *out)
 {
     const struct finding_change_vec *changes = &report->changes.items;
     const bool use_color = report->options->use_color;
@@ -355,9 +352,8 @@ enum err diff_print_findings(const struct diff_report *report, FILE *out)
                       paint_begin(use_color, PAINT_TITLE), paint_end(use_color));
     }
     for (size_t i = 0; i < changes->len; i++) {
-        TRY(print_change(report, &changes->items[i], out));
+        print_change(report, &changes->items[i], out);
     }
-    return ERR_OK;
 }
 
 enum err diff_print_section(const struct diff_report *report, FILE *out, enum cost cost)
@@ -385,7 +381,7 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
     return ERR_OK;
 }
 
-static MUST_USE enum err print_verdict(const struct diff_report *report, FILE *out)
+static void print_verdict(const struct diff_report *report, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf verdict = {0};
     CLEANUP(strbuf_release) struct strbuf line = {0};
@@ -396,25 +392,24 @@ static MUST_USE enum err print_verdict(const struct diff_report *report, FILE *o
                                                .cost_count = report->cost_count,
                                                .threshold = report->options->threshold},
                         &verdict);
-    TRY(strbuf_result(&verdict));
     strbuf_append_text(&line, "VERDICT: ");
     screen_append(&line, strbuf_text(&verdict));
     (void)fprintf(out, "\n%s", begin(report, is_good ? PAINT_GOOD : PAINT_WARNING));
     screen_print_wrapped(out, strbuf_text(&line), 0, width_of(report));
     (void)fputs(end(report), out);
-    return ERR_OK;
 }
 
 enum err diff_report_write_text(const struct diff_report *report, FILE *out)
 {
     print_recording(report, out, SIDE_OLD);
     print_recording(report, out, SIDE_NEW);
-    TRY(diff_print_findings(report, out));
+    diff_print_findings(report, out);
     print_totals(report, out);
     print_filter(report, out);
     print_renames(report, out);
     for (size_t i = 0; i < report->cost_count; i++) {
         TRY(diff_print_section(report, out, report->costs[i]));
     }
-    return print_verdict(report, out);
+    print_verdict(report, out);
+    return ERR_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// build_details: see build_details.h. The libraries that cairn loads by name are loaded here too, and
-// stay loaded.
+// build_details: see build_details.h. The libraries that cairn loads by name are loaded here too,
+// and stay loaded.
 #include "cli/doctor/build_details.h"
 
 #include <curses.h>
@@ -69,10 +69,8 @@ static void print_libraries(void)
 // What the settings let cairn attach to: the first line of `cairn doctor`.
 static void print_attaching(void)
 {
-    CLEANUP(machine_result_release) struct machine_result result = {0};
-    if (machine_checks[0].look("", &result) == ERR_OK) { // else there is no memory for the line
-        print_detail("attaching", strbuf_text(&result.detail));
-    }
+    CLEANUP(machine_result_release) struct machine_result result = machine_checks[0].look("");
+    print_detail("attaching", strbuf_text(&result.detail));
 }
 
 void build_details_print(void)

@@ -59,18 +59,15 @@ static uint64_t number_of(const char *status, const char *key, unsigned base)
     return number;
 }
 
-static MUST_USE enum err answer(struct machine_result *out,
-                                enum machine_verdict verdict,
-                                const char *detail,
-                                const char *cure)
+static struct machine_result
+answer(enum machine_verdict verdict, const char *detail, const char *cure)
 {
-    out->verdict = verdict;
-    out->cure = cure;
-    strbuf_append_text(&out->detail, detail);
-    return strbuf_result(&out->detail);
+    struct machine_result result = {.verdict = verdict, .cure = cure};
+    strbuf_append_text(&result.detail, detail);
+    return result;
 }
 
-static enum err look_at_attaching(const char *root, struct machine_result *out)
+static struct machine_result look_at_attaching(const char *root)
 {
     CLEANUP(strbuf_release) struct strbuf scope = {0};
     CLEANUP(strbuf_release) struct strbuf status = {0};
@@ -80,36 +77,34 @@ static enum err look_at_attaching(const char *root, struct machine_result *out)
     const bool has_yama = read_text(root, "/proc/sys/kernel/yama/ptrace_scope", &scope);
     const int level = has_yama ? strbuf_text(&scope)[0] - '0' : 0;
     if (level >= 3) {
-        return answer(out, MACHINE_FORBIDS,
-                      "no process may be traced (kernel.yama.ptrace_scope is 3)",
+        return answer(MACHINE_FORBIDS, "no process may be traced (kernel.yama.ptrace_scope is 3)",
                       "remove the setting from /etc/sysctl.d, and boot again; programs that cairn "
                       "starts need it not");
     }
     if (is_mighty) {
-        return answer(out, MACHINE_WORKS, "to each process (CAP_SYS_PTRACE)", NULL);
+        return answer(MACHINE_WORKS, "to each process (CAP_SYS_PTRACE)", NULL);
     }
     if (level == 0) {
-        return answer(out, MACHINE_WORKS, "to your own processes; for others run cairn as root",
-                      NULL);
+        return answer(MACHINE_WORKS, "to your own processes; for others run cairn as root", NULL);
     }
-    return answer(out, MACHINE_FORBIDS,
+    return answer(MACHINE_FORBIDS,
                   level == 1 ? "only to programs that cairn started (kernel.yama.ptrace_scope is 1)"
                              : "only as root (kernel.yama.ptrace_scope is 2)",
                   "run cairn -p as root, or sudo sysctl kernel.yama.ptrace_scope=0");
 }
 
-static enum err look_at_seccomp(const char *root, struct machine_result *out)
+static struct machine_result look_at_seccomp(const char *root)
 {
     CLEANUP(strbuf_release) struct strbuf status = {0};
     (void)read_text(root, "/proc/self/status", &status); // else there is no filter
     if (number_of(strbuf_text(&status), "Seccomp", 10) != SECCOMP_FILTER) {
-        return answer(out, MACHINE_WORKS, "no filter around cairn", NULL);
+        return answer(MACHINE_WORKS, "no filter around cairn", NULL);
     }
-    return answer(out, MACHINE_LACKS, "cairn runs behind a filter, as in a container",
+    return answer(MACHINE_LACKS, "cairn runs behind a filter, as in a container",
                   "if attaching fails: --security-opt seccomp=unconfined for cairn's container");
 }
 
-static enum err look_at_namespace(const char *root, struct machine_result *out)
+static struct machine_result look_at_namespace(const char *root)
 {
     CLEANUP(strbuf_release) struct strbuf map = {0};
     uint64_t inside = 0;
@@ -120,41 +115,44 @@ static enum err look_at_namespace(const char *root, struct machine_result *out)
                       &count); // else it is the first one
     }
     if (inside == 0 && outside == 0 && count == UINT32_MAX) {
-        return answer(out, MACHINE_WORKS, "the machine's own", NULL);
+        return answer(MACHINE_WORKS, "the machine's own", NULL);
     }
-    return answer(out, MACHINE_LACKS, "another one: processes outside of it cannot be attached to",
+    return answer(MACHINE_LACKS, "another one: processes outside of it cannot be attached to",
                   "run cairn outside of the container, as root");
 }
 
-static enum err look_at_cgroup(const char *root, struct machine_result *out)
+static struct machine_result look_at_cgroup(const char *root)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     const bool is_new = read_text(root, "/sys/fs/cgroup/cgroup.controllers", &text);
     const bool has_pressure = read_text(root, "/proc/pressure/memory", &text);
-    strbuf_printf(&out->detail, "version %s, memory limit %s, %s", is_new ? "2" : "1",
+    struct machine_result result = {.verdict = has_pressure ? MACHINE_WORKS : MACHINE_LACKS};
+    strbuf_printf(&result.detail, "version %s, memory limit %s, %s", is_new ? "2" : "1",
                   format_bytes(memory_limit_here()).text,
                   has_pressure ? "pressure is known" : "pressure is unknown");
-    out->verdict = has_pressure ? MACHINE_WORKS : MACHINE_LACKS;
-    out->cure = has_pressure ? NULL : "boot with psi=1, so that --oom-guard sees stalls as well";
-    return strbuf_result(&out->detail);
+    result.cure = has_pressure ? NULL : "boot with psi=1, so that --oom-guard sees stalls as well";
+    return result;
 }
 
-static enum err look_at_disk(const char *root, struct machine_result *out)
+static struct machine_result look_at_disk(const char *root)
 {
     struct statvfs disk;
     (void)root;
     if (statvfs(".", &disk) != 0 || access(".", W_OK) != 0 || (disk.f_flag & ST_RDONLY) != 0) {
-        return answer(out, MACHINE_FORBIDS, "this folder cannot be written to",
+        return answer(MACHINE_FORBIDS, "this folder cannot be written to",
                       "name another one with -o");
     }
     const uint64_t bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
-    strbuf_printf(&out->detail, "%s free in this folder", format_bytes(bytes).text);
-    out->verdict = bytes >= SPACE_MIN_BYTES ? MACHINE_WORKS : MACHINE_LACKS;
-    out->cure = bytes >= SPACE_MIN_BYTES ? NULL : "--max-disk bounds what --rotate keeps";
-    return strbuf_result(&out->detail);
+    struct machine_result result = {MACHINE_WORKS, {0}, NULL};
+    strbuf_printf(&result.detail, "%s free in this folder", format_bytes(bytes).text);
+    if (bytes < SPACE_MIN_BYTES) {
+        result.verdict = MACHINE_LACKS;
+        result.cure = "--max-disk bounds what --rotate keeps";
+    }
+    return result;
 }
 
-static enum err look_at_clock(const char *root, struct machine_result *out)
+static struct machine_result look_at_clock(const char *root)
 {
     static const char *const fast[] = {"tsc", "kvm-clock", "arch_sys_counter",
                                        "hyperv_clocksource_tsc_page"};
@@ -162,52 +160,51 @@ static enum err look_at_clock(const char *root, struct machine_result *out)
     bool is_fast = false;
     if (!read_text(root, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
                    &source)) {
-        return answer(out, MACHINE_LACKS, "unknown", NULL);
+        return answer(MACHINE_LACKS, "unknown", NULL);
     }
     for (size_t i = 0; i < ARRAY_LEN(fast); i++) {
         is_fast = is_fast || strcmp(strbuf_text(&source), fast[i]) == 0;
     }
-    return answer(out, is_fast ? MACHINE_WORKS : MACHINE_LACKS, strbuf_text(&source),
+    return answer(is_fast ? MACHINE_WORKS : MACHINE_LACKS, strbuf_text(&source),
                   is_fast ? NULL
                           : "each reading is a system call: programs that read it often are slow, "
                             "cairn reads it once a millisecond");
 }
 
-static enum err look_at_names(const char *root, struct machine_result *out)
+static struct machine_result look_at_names(const char *root)
 {
     const char *urls = getenv("DEBUGINFOD_URLS");
     (void)root;
     if (urls != NULL && urls[0] != '\0') {
-        return answer(out, MACHINE_WORKS, "DEBUGINFOD_URLS is set", NULL);
+        return answer(MACHINE_WORKS, "DEBUGINFOD_URLS is set", NULL);
     }
-    return answer(out, MACHINE_LACKS, "DEBUGINFOD_URLS is not set",
+    return answer(MACHINE_LACKS, "DEBUGINFOD_URLS is not set",
                   "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org for lines of system "
                   "libraries, or install their -dbg packages");
 }
 
-static enum err look_at_library(const char *file, const char *cure, struct machine_result *out)
+static struct machine_result look_at_library(const char *file, const char *cure)
 {
     void *handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
     if (handle == NULL) {
-        strbuf_printf(&out->detail, "%s is not installed", file);
-        out->verdict = MACHINE_FORBIDS;
-        out->cure = cure;
-        return strbuf_result(&out->detail);
+        struct machine_result missing = {MACHINE_FORBIDS, {0}, cure};
+        strbuf_printf(&missing.detail, "%s is not installed", file);
+        return missing;
     }
     // libcurl must not be closed, and the process ends soon.
-    return answer(out, MACHINE_WORKS, file, NULL);
+    return answer(MACHINE_WORKS, file, NULL);
 }
 
-static enum err look_at_server(const char *root, struct machine_result *out)
+static struct machine_result look_at_server(const char *root)
 {
     (void)root;
-    return look_at_library("libmicrohttpd.so.12", "apt install libmicrohttpd12", out);
+    return look_at_library("libmicrohttpd.so.12", "apt install libmicrohttpd12");
 }
 
-static enum err look_at_client(const char *root, struct machine_result *out)
+static struct machine_result look_at_client(const char *root)
 {
     (void)root;
-    return look_at_library("libcurl.so.4", "apt install libcurl4", out);
+    return look_at_library("libcurl.so.4", "apt install libcurl4");
 }
 
 const struct machine_check machine_checks[] = {

@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 
-#include "base/err.h"
 #include "host/text/strbuf.h"
 
 enum machine_verdict {
@@ -28,8 +27,8 @@ void machine_result_release(struct machine_result *result);
 
 struct machine_check {
     const char *name;
-    // Look below `root`, which is "" but in tests. ERR_NO_MEMORY.
-    enum err (*look)(const char *root, struct machine_result *out);
+    // Look below `root`, which is "" but in tests. The caller releases the result.
+    struct machine_result (*look)(const char *root);
 };
 
 extern const struct machine_check machine_checks[];

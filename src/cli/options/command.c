@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/text/screen_text.h"
+#include "host/containers/memory_end.h"
 #include "host/text/number.h"
 
 enum {
@@ -76,6 +77,7 @@ int command_run(const struct command *command, int argc, char **argv)
     if (command->defaults != NULL) {
         memcpy(fields, command->defaults, command->fields_bytes);
     }
+    memory_end_forget();
     const int status = parse_and_run(command, argc, argv, fields);
     options_release(command->options, fields);
     free(fields);
@@ -124,6 +126,7 @@ int command_finish_output(int status)
 
 int command_end(enum err problem, const struct err_info *info, int status)
 {
+    problem = problem == ERR_OK ? memory_end_result() : problem;
     return problem == ERR_OK ? command_finish_output(status) : command_error(info);
 }
 

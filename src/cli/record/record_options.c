@@ -102,9 +102,8 @@ read_allocator_file(const char *path, struct allocator_name_vec *out, struct err
     return ERR_OK;
 }
 
-// Read the user's own allocation functions: from `option`, or, if it is NULL, from cairn.toml of the
-// working directory. ERR_INVALID with a sentence for malformed names and a
-// malformed file, ERR_NO_MEMORY.
+// Read the user's own allocation functions: from `option`, or, if it is NULL, from cairn.toml of
+// the working directory. ERR_INVALID with a sentence for malformed names and a malformed file.
 static MUST_USE enum err
 allocator_options_read(const char *option, struct allocator_name_vec *out, struct err_info *info)
 {

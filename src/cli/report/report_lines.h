@@ -71,7 +71,7 @@ void report_append_module(const struct report *report,
 const char *report_module(const struct report *report, uint32_t location);
 
 // Print all frames of a stack (a node of report->sites.tree), innermost first, one per line.
-enum err report_print_frames(const struct report *report, FILE *out, uint32_t stack) MUST_USE;
+void report_print_frames(const struct report *report, FILE *out, uint32_t stack);
 
 // Print "
 // TITLE
@@ -87,13 +87,13 @@ bool report_print_empty(const struct report *report, FILE *out);
 
 // Print the findings, ranked, each with the option that shows more; nothing without findings.
 
-enum err report_print_findings(const struct report *report, FILE *out) MUST_USE;
+void report_print_findings(const struct report *report, FILE *out);
 
 // Print how RSS is composed: the largest parts at its peak, in a line each.
 void report_print_most_of_rss(const struct report *report, FILE *out);
 
 // Print the findings that explain the total of `cost`, or RSS for COST_COUNT.
-enum err report_print_explanations(const struct report *report, FILE *out, enum cost cost) MUST_USE;
+void report_print_explanations(const struct report *report, FILE *out, enum cost cost);
 
 // Print what follows the totals on one screen.
 enum err report_print_screen(const struct report *report, FILE *out) MUST_USE;

@@ -11,8 +11,8 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
-#include "cli/report/report_lines.h"
 #include "cli/report/package_owner.h"
+#include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
 #include "host/text/format.h"
@@ -152,19 +152,17 @@ static MUST_USE enum err find_owners(const struct profile *profile,
     return package_owners_find(paths, count, owners);
 }
 
-static MUST_USE enum err list_gaps(const struct report *report,
-                                   const struct module_coverage_vec *coverage,
-                                   struct module_gap_vec *out)
+static void list_gaps(const struct report *report,
+                      const struct module_coverage_vec *coverage,
+                      struct module_gap_vec *out)
 {
     for (size_t i = 0; i < report->profile->recording.module_count; i++) {
         uint64_t missing = coverage->items[i].frames - coverage->items[i].with_line;
         if (missing > 0 && profile_module_advice(report->profile, (uint32_t)i)[0] != '\0') {
-            TRY(module_gap_vec_push(
-                out, (struct module_gap){.module = (uint32_t)i, .missing = missing}));
+            module_gap_vec_add(out, (struct module_gap){.module = (uint32_t)i, .missing = missing});
         }
     }
     module_gap_vec_sort(out, compare_gaps);
-    return ERR_OK;
 }
 
 // Print a line for each module that lacks names, if the user can do something about it.
@@ -174,7 +172,7 @@ enum err report_print_coverage(const struct report *report, FILE *out)
     CLEANUP(module_gap_vec_release) struct module_gap_vec gaps = {0};
     struct package_owner owners[ADVICE_LINES];
     TRY(coverage_build(report->profile, &coverage));
-    TRY(list_gaps(report, &coverage, &gaps));
+    list_gaps(report, &coverage, &gaps);
     if (gaps.len == 0) {
         return ERR_OK;
     }

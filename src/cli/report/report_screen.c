@@ -152,8 +152,7 @@ print_sites(const struct report *report, FILE *out, enum cost cost, size_t limit
 }
 
 // Print the sentence of a finding, and where to look.
-static MUST_USE enum err
-print_finding(const struct report *report, FILE *out, const struct finding *finding)
+static void print_finding(const struct report *report, FILE *out, const struct finding *finding)
 {
     const bool is_sure = finding->confidence == CONFIDENCE_HIGH;
     CLEANUP(strbuf_release) struct strbuf safe = {0};
@@ -162,12 +161,10 @@ print_finding(const struct report *report, FILE *out, const struct finding *find
     screen_append_cut(&cut, strbuf_text(&safe), FINDING_BYTES_MAX, SCREEN_CUT_MIDDLE);
     strbuf_printf(&cut, " [%s%s%s]", finding->look, is_sure ? "" : "; confidence: ",
                   is_sure ? "" : growth_confidence_name(finding->confidence));
-    TRY(strbuf_result(&cut));
     screen_print_wrapped(out, strbuf_text(&cut), FINDING_INDENT, report_width(report));
-    return ERR_OK;
 }
 
-enum err report_print_explanations(const struct report *report, FILE *out, enum cost cost)
+void report_print_explanations(const struct report *report, FILE *out, enum cost cost)
 {
     enum {
         PEAK = 1 << FINDING_PEAK | 1 << FINDING_UNEVEN,
@@ -188,10 +185,9 @@ enum err report_print_explanations(const struct report *report, FILE *out, enum 
         if ((kinds[cost] >> finding->kind & 1) != 0) {
             (void)fputs(is_first ? "\n" : "", out);
             is_first = false;
-            TRY(print_finding(report, out, finding));
+            print_finding(report, out, finding);
         }
     }
-    return ERR_OK;
 }
 
 void report_print_oom(const struct report *report, const char *prefix, FILE *out)
@@ -205,7 +201,7 @@ void report_print_oom(const struct report *report, const char *prefix, FILE *out
     (void)fprintf(out, "%s%s\n", prefix, strbuf_text(&safe));
 }
 
-enum err report_print_findings(const struct report *report, FILE *out)
+void report_print_findings(const struct report *report, FILE *out)
 {
     const struct findings *findings = &report->findings;
     const size_t count = min_u64(findings->items.len, FINDINGS_MAX);
@@ -216,13 +212,12 @@ enum err report_print_findings(const struct report *report, FILE *out)
         const struct finding *finding = &findings->items.items[i];
         (void)fprintf(out, "  %s%s%s\n", report_paint(report, PAINT_COST),
                       finding_kind_name(finding->kind), report_unpaint(report));
-        TRY(print_finding(report, out, finding));
+        print_finding(report, out, finding);
     }
-    return ERR_OK;
 }
 
 // Print how many functions have no name, and which functions call sites pass over.
-static MUST_USE enum err print_about_names(const struct report *report, FILE *out)
+static void print_about_names(const struct report *report, FILE *out)
 {
     const struct code_index *code = &report->profile->code;
     const struct wrapper_vec *wrappers = &report->profile->wrappers;
@@ -245,13 +240,11 @@ static MUST_USE enum err print_about_names(const struct report *report, FILE *ou
         strbuf_append_text(&text, wrappers->items[i].is_asked ? " (--hide)" : "");
     }
     if (wrappers->len > 0) {
-        TRY(strbuf_result(&text));
         screen_append(&safe, strbuf_text(&text));
         screen_append_cut(&cut, strbuf_text(&safe), report_width(report) - WRAPPERS_INDENT,
                           SCREEN_CUT_MIDDLE);
         (void)fprintf(out, "\n  Wrappers found: %s\n", strbuf_text(&cut));
     }
-    return ERR_OK;
 }
 
 void report_print_most_of_rss(const struct report *report, FILE *out)
@@ -277,12 +270,12 @@ enum err report_print_screen(const struct report *report, FILE *out)
     const size_t count = report_sections(report, costs);
     const uint32_t wanted = report->options->has_limit ? report->options->site_limit : SCREEN_SITES;
     const size_t limit = wanted == 0 || wanted > SCREEN_SITES * 2 ? SCREEN_SITES * 2 : wanted;
-    TRY(report_print_findings(report, out));
+    report_print_findings(report, out);
     for (size_t i = 0; i < count; i++) {
         TRY(print_sites(report, out, costs[i], limit, true));
     }
     report_print_most_of_rss(report, out);
-    TRY(print_about_names(report, out));
+    print_about_names(report, out);
     (void)fprintf(out,
                   "\n  --all prints every section with call stacks; --help lists the views.\n");
     return ERR_OK;
@@ -295,7 +288,7 @@ enum err report_write_summary(const struct report *report, FILE *out)
     report_print_header(report, out);
     report_print_totals(report, out);
     const bool is_empty = report_print_empty(report, out);
-    TRY(report_print_findings(report, out)); // a process without allocations has memory, too
+    report_print_findings(report, out); // a process without allocations has memory, too
     if (is_empty) {
         return ERR_OK;
     }

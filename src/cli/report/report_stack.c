@@ -103,8 +103,7 @@ static bool is_same_run(const struct report *report,
 }
 
 // Collect the lines of a stack, innermost first.
-static MUST_USE enum err
-list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *out)
+static void list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *out)
 {
     const struct call_tree *tree = &report->sites.tree;
     const char *module = "";
@@ -118,7 +117,7 @@ list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *
             *last = (struct stack_line){
                 .node = node, .names_module = names_module, .inner = last->inner + 1};
         } else {
-            TRY(stack_line_vec_push(out, line));
+            stack_line_vec_add(out, line);
         }
         module = here;
     }
@@ -129,7 +128,6 @@ list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *
     if (shown > 0 && !report->options->use_full_names) {
         out->len = shown;
     }
-    return ERR_OK;
 }
 
 // Return the width of the function column of this stack.
@@ -154,10 +152,10 @@ static size_t function_columns(const struct report *report, const struct stack_l
     return widest_function < room ? widest_function : room;
 }
 
-enum err report_print_frames(const struct report *report, FILE *out, uint32_t stack)
+void report_print_frames(const struct report *report, FILE *out, uint32_t stack)
 {
     CLEANUP(stack_line_vec_release) struct stack_line_vec lines = {0};
-    TRY(list_frames(report, stack, &lines));
+    list_frames(report, stack, &lines);
     size_t limit = report->options->depth_limit;
     bool is_cut = limit != 0 && lines.len > limit;
     size_t inner = is_cut ? limit - 1 : lines.len;
@@ -172,5 +170,4 @@ enum err report_print_frames(const struct report *report, FILE *out, uint32_t st
         outermost.names_module = true;
         print_frame(report, out, outermost, columns);
     }
-    return ERR_OK;
 }

@@ -91,7 +91,7 @@ print_stacks(const struct report *report, FILE *out, const struct call_site *sit
                           report_format_cost(cost, costs_get(costs, cost)).text,
                           strbuf_text(&error), report_unpaint(report), strbuf_text(&companion));
         }
-        TRY(report_print_frames(report, out, stacks.items[i]));
+        report_print_frames(report, out, stacks.items[i]);
     }
     if (stacks.len > shown) {
         (void)fprintf(out, "%*s%s by ", STACK_INDENT, "", report_format_cost(cost, rest).text);
@@ -312,7 +312,7 @@ enum err report_write_text(const struct report *report, FILE *out)
     // A process without allocations has memory, too.
     const bool is_short = is_empty && report_is_screen(report->options);
     if (is_short || report->options->sections == REPORT_ALL) {
-        TRY(report_print_findings(report, out));
+        report_print_findings(report, out);
     }
     if (is_short) {
         report_print_most_of_rss(report, out);

@@ -13,6 +13,7 @@
 #include "cli/text/screen_text.h"
 #include "cli/warnings/warnings.h"
 #include "formats/import/input_file.h"
+#include "host/containers/memory_end.h"
 
 static const char plain_characters[] =
     "/._+-%,:@0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -45,6 +46,7 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
 {
     static const struct filter_words words = {.suppresses = true};
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
+    memory_end_forget();
     TRY(filter_words_apply(&words, &profile->recording, &applied, info));
     const struct report_options options = {
         .filter = applied.filter,
@@ -57,7 +59,8 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
     TRY(report_build(profile, &options, &report, info));
     report_print_oom(&report, "cairn: ", stderr);
     warnings_write(profile, "cairn: ", stderr);
-    return report_write_summary(&report, stderr);
+    TRY(report_write_summary(&report, stderr));
+    return memory_end_result();
 }
 
 // Open what was written, because the recorder does not keep the history that findings are made of.

@@ -26,49 +26,46 @@
 
 static const struct clean_rule stack_rule = {.reserved = ';', .replacement = ':'};
 
-static MUST_USE enum err write_text(FILE *out, const struct strbuf *text)
+static void write_text(FILE *out, const struct strbuf *text)
 {
-    TRY(strbuf_result(text));
     csv_write_text(out, strbuf_text(text));
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_cell(FILE *out, struct strbuf *scratch, const char *text)
+static void write_cell(FILE *out, struct strbuf *scratch, const char *text)
 {
     strbuf_clear(scratch);
     clean_append(scratch, text, (struct clean_rule){0});
-    TRY(write_text(out, scratch));
+    write_text(out, scratch);
     (void)fputc(',', out);
-    return ERR_OK;
 }
 
-static MUST_USE enum err
+static void
 write_place(const struct profile *profile, uint32_t location, struct strbuf *scratch, FILE *out)
 {
     bool is_known = location != REC_NONE;
     strbuf_clear(scratch);
     clean_append_function(scratch, profile, location, (struct clean_rule){0});
-    TRY(write_text(out, scratch));
+    write_text(out, scratch);
     (void)fputc(',', out);
-    TRY(write_cell(out, scratch, is_known ? profile_location_file(profile, location) : ""));
+    write_cell(out, scratch, is_known ? profile_location_file(profile, location) : "");
     (void)fprintf(out, "%" PRIu32 ",",
                   is_known ? profile_location_get(profile, location)->line : 0);
-    return write_cell(out, scratch, is_known ? profile_location_module(profile, location) : "");
+    write_cell(out, scratch, is_known ? profile_location_module(profile, location) : "");
 }
 
 // Write the functions of a stack, outermost first. `locations` are innermost first.
-static MUST_USE enum err write_stack(const struct profile *profile,
-                                     const uint32_t *locations,
-                                     size_t count,
-                                     struct strbuf *scratch,
-                                     FILE *out)
+static void write_stack(const struct profile *profile,
+                        const uint32_t *locations,
+                        size_t count,
+                        struct strbuf *scratch,
+                        FILE *out)
 {
     strbuf_clear(scratch);
     for (size_t i = count; i-- > 0;) {
         clean_append_function(scratch, profile, locations[i], stack_rule);
         strbuf_append_text(scratch, i > 0 ? ";" : "");
     }
-    return write_text(out, scratch);
+    write_text(out, scratch);
 }
 
 static bool has_errors(const struct profile *profile)
@@ -92,7 +89,7 @@ write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch,
 {
     const struct call_tree *tree = &view->tree;
     CLEANUP(u32_vec_release) struct u32_vec path = {0};
-    TRY(write_place(view->profile, tree->nodes.items[node].location, scratch, out));
+    write_place(view->profile, tree->nodes.items[node].location, scratch, out);
     const struct sampling sampling = sampling_of(&view->profile->recording);
     write_costs(&view->selection, &tree->self.items[node], out);
     if (has_errors(view->profile)) {
@@ -102,7 +99,7 @@ write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch,
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
         TRY(u32_vec_push(&path, tree->nodes.items[at].location));
     }
-    TRY(write_stack(view->profile, path.items, path.len, scratch, out));
+    write_stack(view->profile, path.items, path.len, scratch, out);
     (void)fputs(",,\r\n", out);
     return ERR_OK;
 }
@@ -115,11 +112,11 @@ write_adhoc(const struct profile *profile, struct strbuf *scratch, FILE *out)
     for (size_t i = 0; i < list.events.len; i++) {
         const struct adhoc_event *event = &list.events.items[i];
         const uint32_t *locations = list.locations.items + event->first;
-        TRY(write_place(profile, event->count > 0 ? locations[0] : REC_NONE, scratch, out));
+        write_place(profile, event->count > 0 ? locations[0] : REC_NONE, scratch, out);
         for (int cost = 0; cost < COST_COUNT * (has_errors(profile) ? 2 : 1); cost++) {
             (void)fputc(',', out);
         }
-        TRY(write_stack(profile, locations, event->count, scratch, out));
+        write_stack(profile, locations, event->count, scratch, out);
         (void)fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", event->events, event->weight);
     }
     return ERR_OK;

@@ -50,21 +50,18 @@ static void dhat_frames_release(struct dhat_frames *frames)
 }
 
 // Find or add the id of a location, or of REC_NONE for no stack, and write it.
-static MUST_USE enum err
-dhat_frames_refer(struct dhat_frames *frames, uint32_t location, struct json_writer *w)
+static void dhat_frames_refer(struct dhat_frames *frames, uint32_t location, struct json_writer *w)
 {
     uint32_t none = 0; // requested once
     uint32_t *id = location != REC_NONE ? &frames->ids.items[location] : &none;
     if (*id == 0) {
-        TRY(u32_vec_push(&frames->locations, location));
+        u32_vec_add(&frames->locations, location);
         *id = (uint32_t)frames->locations.len;
     }
     json_value_u64(w, *id);
-    return ERR_OK;
 }
 
-static MUST_USE enum err
-write_frame(const struct profile *profile, uint32_t location, struct json_writer *w)
+static void write_frame(const struct profile *profile, uint32_t location, struct json_writer *w)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     if (location == REC_NONE) {
@@ -72,21 +69,18 @@ write_frame(const struct profile *profile, uint32_t location, struct json_writer
     } else {
         clean_append_place(&text, profile, location, (struct clean_rule){0});
     }
-    TRY(strbuf_result(&text));
     json_value_string(w, strbuf_text(&text));
-    return ERR_OK;
 }
 
 // Write the key "ftbl" and its array.
-static MUST_USE enum err dhat_frames_write(const struct dhat_frames *frames, struct json_writer *w)
+static void dhat_frames_write(const struct dhat_frames *frames, struct json_writer *w)
 {
     json_key_array(w, "ftbl");
     json_value_string(w, "[root]");
     for (size_t i = 0; i < frames->locations.len; i++) {
-        TRY(write_frame(frames->profile, frames->locations.items[i], w));
+        write_frame(frames->profile, frames->locations.items[i], w);
     }
     json_end_array(w);
-    return ERR_OK;
 }
 
 struct dhat {
@@ -143,7 +137,7 @@ static bool knows_lives(const struct selection *selection)
     return true;
 }
 
-static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
+static void write_point(struct dhat *d, uint32_t node)
 {
     const struct call_tree *tree = &d->view->tree;
     const uint64_t *costs = tree->self.items[node].values;
@@ -162,30 +156,28 @@ static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
     }
     json_key_array(d->w, "fs");
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
-        TRY(dhat_frames_refer(&d->frames, tree->nodes.items[at].location, d->w));
+        dhat_frames_refer(&d->frames, tree->nodes.items[at].location, d->w);
     }
     if (node == 0) { // the viewer requires a frame
-        TRY(dhat_frames_refer(&d->frames, REC_NONE, d->w));
+        dhat_frames_refer(&d->frames, REC_NONE, d->w);
     }
     json_end_array(d->w);
     json_end_object(d->w);
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_points(struct dhat *d)
+static void write_points(struct dhat *d)
 {
     const struct call_tree *tree = &d->view->tree;
     json_key_array(d->w, "pps");
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         if (costs_any(&tree->self.items[node])) {
-            TRY(write_point(d, node));
+            write_point(d, node);
         }
     }
     json_end_array(d->w);
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_command(struct json_writer *w, const struct export_view *view)
+static void write_command(struct json_writer *w, const struct export_view *view)
 {
     static const struct estimated_total totals[] = {{"total", COST_ALLOCATED_BYTES},
                                                     {"at t-gmax", COST_PEAK_BYTES},
@@ -195,9 +187,7 @@ static MUST_USE enum err write_command(struct json_writer *w, const struct expor
     strbuf_append_text(&command, profile_string(view->profile, meta->command_line));
     estimates_note_append(view, &view->tree.total.items[0], totals, ARRAY_LEN(totals), " [", "]",
                           &command);
-    TRY(strbuf_result(&command));
     json_key_string(w, "cmd", strbuf_text(&command));
-    return ERR_OK;
 }
 
 static enum err write_dhat(const struct export_view *view, FILE *out)
@@ -218,12 +208,12 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     json_key_string(&w, "tu", "\xc2\xb5s");
     json_key_string(&w, "Mtu", "s");
     json_key_u64(&w, "tuth", SHORT_LIVED_US);
-    TRY(write_command(&w, view));
+    write_command(&w, view);
     json_key_u64(&w, "pid", recording->meta.pid);
     json_key_u64(&w, "te", end_ms * US_PER_MS);
     json_key_u64(&w, "tg", recording->totals.peak_time_ms * US_PER_MS);
-    TRY(write_points(&d));
-    TRY(dhat_frames_write(&d.frames, &w));
+    write_points(&d);
+    dhat_frames_write(&d.frames, &w);
     return json_finish(&w);
 }
 
@@ -241,7 +231,7 @@ const struct exporter exporter_dhat = {
 // are no lifetimes. The name is the innermost frame. The file covers the whole run, because filters
 // concern the heap only.
 
-static MUST_USE enum err
+static void
 write_events(struct json_writer *w, const struct adhoc_list *list, struct dhat_frames *frames)
 {
     json_key_array(w, "pps");
@@ -252,13 +242,12 @@ write_events(struct json_writer *w, const struct adhoc_list *list, struct dhat_f
         json_key_u64(w, "tbk", event->events);
         json_key_array(w, "fs");
         for (size_t at = event->first; at < event->first + event->count; at++) {
-            TRY(dhat_frames_refer(frames, list->locations.items[at], w));
+            dhat_frames_refer(frames, list->locations.items[at], w);
         }
         json_end_array(w);
         json_end_object(w);
     }
     json_end_array(w);
-    return ERR_OK;
 }
 
 static enum err write_dhat_adhoc(const struct export_view *view, FILE *out)
@@ -284,8 +273,8 @@ static enum err write_dhat_adhoc(const struct export_view *view, FILE *out)
     json_key_string(&w, "cmd", profile_string(profile, meta->command_line));
     json_key_u64(&w, "pid", meta->pid);
     json_key_u64(&w, "te", meta->runtime_ms * US_PER_MS);
-    TRY(write_events(&w, &list, &frames));
-    TRY(dhat_frames_write(&frames, &w));
+    write_events(&w, &list, &frames);
+    dhat_frames_write(&frames, &w);
     return json_finish(&w);
 }
 

@@ -99,14 +99,12 @@ static void writer_release(struct heaptrack_writer *w)
     block_kind_vec_release(&w->kinds);
 }
 
-static MUST_USE enum err flush(struct heaptrack_writer *w, size_t least_bytes)
+static void flush(struct heaptrack_writer *w, size_t least_bytes)
 {
     if (w->buffer.len >= least_bytes) {
-        TRY(strbuf_result(&w->buffer));
         packed_stream_write(&w->packed, strbuf_bytes(&w->buffer));
         strbuf_clear(&w->buffer);
     }
-    return ERR_OK;
 }
 
 // Get the text's number in the file, with a new line for a new text; 0 for "".
@@ -120,7 +118,8 @@ static MUST_USE enum err write_text(struct heaptrack_writer *w, const char *text
     if (*out == known) {
         strbuf_printf(&w->buffer, "s %zx %s\n", w->text.len, strbuf_text(&w->text));
     }
-    return flush(w, BUFFER_BYTES);
+    flush(w, BUFFER_BYTES);
+    return ERR_OK;
 }
 
 static MUST_USE enum err write_instruction(struct heaptrack_writer *w, uint32_t location)
@@ -142,7 +141,8 @@ static MUST_USE enum err write_instruction(struct heaptrack_writer *w, uint32_t 
     }
     strbuf_append_char(&w->buffer, '\n');
     w->instructions.items[location] = ++w->instruction_count;
-    return flush(w, BUFFER_BYTES);
+    flush(w, BUFFER_BYTES);
+    return ERR_OK;
 }
 
 // Write the traces. Each is a node of the tree, with the same number.
@@ -157,7 +157,8 @@ static MUST_USE enum err write_traces(struct heaptrack_writer *w)
         }
         strbuf_printf(&w->buffer, "t %x %x\n", w->instructions.items[node->location], node->parent);
     }
-    return flush(w, BUFFER_BYTES);
+    flush(w, BUFFER_BYTES);
+    return ERR_OK;
 }
 
 // Split a stack's blocks into groups: every block is in one, and the sums are the stack's costs.
@@ -238,31 +239,30 @@ static MUST_USE enum err decide_fates(struct heaptrack_writer *w)
     return ERR_OK;
 }
 
-static MUST_USE enum err
-write_number(struct heaptrack_writer *w, const struct block_kind *kind, uint32_t *out)
+static void write_number(struct heaptrack_writer *w, const struct block_kind *kind, uint32_t *out)
 {
     strbuf_printf(&w->buffer, "a %" PRIx64 " %x\n", kind->size, kind->node);
     *out = w->number_count++;
-    return flush(w, BUFFER_BYTES);
+    flush(w, BUFFER_BYTES);
 }
 
-static MUST_USE enum err write_allocation(struct heaptrack_writer *w, uint32_t kind)
+static void write_allocation(struct heaptrack_writer *w, uint32_t kind)
 {
     w->last_number = w->kinds.items[kind].number;
     strbuf_printf(&w->buffer, "+ %x\n", w->last_number);
-    return flush(w, BUFFER_BYTES);
+    flush(w, BUFFER_BYTES);
 }
 
-static MUST_USE enum err write_free(struct heaptrack_writer *w, uint32_t kind, bool is_temporary)
+static void write_free(struct heaptrack_writer *w, uint32_t kind, bool is_temporary)
 {
     struct block_kind *of = &w->kinds.items[kind];
     uint32_t *number = is_temporary || of->number != w->last_number ? &of->number : &of->twin;
     if (*number == REC_NONE) {
-        TRY(write_number(w, of, number));
+        write_number(w, of, number);
     }
     w->last_number = 0;
     strbuf_printf(&w->buffer, "- %x\n", *number);
-    return flush(w, BUFFER_BYTES);
+    flush(w, BUFFER_BYTES);
 }
 
 // Give a kind a number to allocate. A size and stack has one such number, in all groups: the kinds
@@ -277,7 +277,8 @@ static MUST_USE enum err number_kind(struct heaptrack_writer *w, uint32_t kind)
             return ERR_OK;
         }
     }
-    return write_number(w, of, &of->number);
+    write_number(w, of, &of->number);
+    return ERR_OK;
 }
 
 // Give numbers to the kinds that allocate_group will use, in its order.
@@ -292,39 +293,38 @@ static MUST_USE enum err number_group(struct heaptrack_writer *w, const struct b
 static MUST_USE enum err allocate_group(struct heaptrack_writer *w, const struct block_group *group)
 {
     for (uint64_t block = 0; block < group->blocks; block++) {
-        TRY(write_allocation(w, kind_of(group, block)));
+        write_allocation(w, kind_of(group, block));
     }
     return ERR_OK;
 }
 
-static MUST_USE enum err
+static void
 pass_group(struct heaptrack_writer *w, const struct block_group *group, bool is_temporary)
 {
     for (uint64_t block = 0; block < group->blocks; block++) {
-        TRY(write_allocation(w, kind_of(group, block)));
-        TRY(write_free(w, kind_of(group, block), is_temporary));
+        write_allocation(w, kind_of(group, block));
+        write_free(w, kind_of(group, block), is_temporary);
     }
-    return ERR_OK;
 }
 
 static MUST_USE enum err pass_temporary(struct heaptrack_writer *w, const struct block_group *group)
 {
-    return pass_group(w, group, true);
+    pass_group(w, group, true);
+    return ERR_OK;
 }
 
 static MUST_USE enum err pass_neither(struct heaptrack_writer *w, const struct block_group *group)
 {
-    return pass_group(w, group, false);
+    pass_group(w, group, false);
+    return ERR_OK;
 }
 
 // Free a group, the last block first.
-static MUST_USE enum err
-free_group(struct heaptrack_writer *w, const struct block_group *group, bool is_peaking)
+static void free_group(struct heaptrack_writer *w, const struct block_group *group, bool is_peaking)
 {
     for (uint64_t block = group->blocks; block > 0; block--) {
-        TRY(write_free(w, kind_of(group, block - 1), is_peaking && block == group->blocks));
+        write_free(w, kind_of(group, block - 1), is_peaking && block == group->blocks);
     }
-    return ERR_OK;
 }
 
 static MUST_USE enum err
@@ -351,17 +351,16 @@ static MUST_USE enum err write_peak(struct heaptrack_writer *w, group_writer wri
     return ERR_OK;
 }
 
-static MUST_USE enum err write_frees(struct heaptrack_writer *w)
+static void write_frees(struct heaptrack_writer *w)
 {
     if (w->peaking < w->fates.len) {
-        TRY(free_group(w, &w->fates.items[w->peaking].peak_only, true));
+        free_group(w, &w->fates.items[w->peaking].peak_only, true);
     }
     for (size_t i = 0; i < w->fates.len; i++) {
         if (i != w->peaking) {
-            TRY(free_group(w, &w->fates.items[i].peak_only, false));
+            free_group(w, &w->fates.items[i].peak_only, false);
         }
     }
-    return ERR_OK;
 }
 
 static MUST_USE enum err write_end(struct heaptrack_writer *w, group_writer write)
@@ -390,7 +389,7 @@ static void write_suppressions(struct heaptrack_writer *w, const char *rules)
     }
 }
 
-static MUST_USE enum err write_head(struct heaptrack_writer *w)
+static void write_head(struct heaptrack_writer *w)
 {
     static const struct estimated_total totals[] = {{"allocations", COST_ALLOCATIONS},
                                                     {"peak", COST_PEAK_BYTES},
@@ -405,7 +404,7 @@ static MUST_USE enum err write_head(struct heaptrack_writer *w)
     strbuf_printf(&w->buffer, "\nI %" PRIx64 " %" PRIx64 "\n", page_bytes,
                   meta->memory_bytes / page_bytes);
     write_suppressions(w, profile_string(profile, meta->suppressions));
-    return flush(w, BUFFER_BYTES);
+    flush(w, BUFFER_BYTES);
 }
 
 static MUST_USE enum err write_events(struct heaptrack_writer *w)
@@ -420,11 +419,12 @@ static MUST_USE enum err write_events(struct heaptrack_writer *w)
     TRY(write_peak(w, allocate_group));
     strbuf_printf(&w->buffer, "R %" PRIx64 "\nc %" PRIx64 "\n", summary.peak_rss_bytes / page_bytes,
                   summary.runtime_ms);
-    TRY(write_frees(w));
+    write_frees(w);
     TRY(write_end(w, allocate_group));
     strbuf_printf(&w->buffer, "# strings: %zx\n# ips: %x\n", string_table_count(&w->strings) - 1,
                   w->instruction_count);
-    return flush(w, 0);
+    flush(w, 0);
+    return ERR_OK;
 }
 
 static enum err write_heaptrack(const struct export_view *view, FILE *out)
@@ -432,7 +432,7 @@ static enum err write_heaptrack(const struct export_view *view, FILE *out)
     CLEANUP(writer_release)
     struct heaptrack_writer w = {.view = view, .peaking = SIZE_MAX};
     TRY(packed_stream_init(&w.packed, view->packing, out));
-    TRY(write_head(&w));
+    write_head(&w);
     TRY(write_traces(&w));
     TRY(decide_fates(&w));
     TRY(write_numbers(&w));

@@ -97,27 +97,24 @@ static MUST_USE enum err enter(struct massif *m, uint32_t node, size_t *out_line
 }
 
 // Print m->line, which holds the text after the figures.
-static MUST_USE enum err print_line(struct massif *m, size_t depth, size_t lines, uint64_t bytes)
+static void print_line(struct massif *m, size_t depth, size_t lines, uint64_t bytes)
 {
-    TRY(strbuf_result(&m->line));
     (void)fprintf(m->out, "%*sn%zu: %" PRIu64 " %s\n", (int)depth, "", lines, bytes,
                   strbuf_text(&m->line));
     strbuf_clear(&m->line);
-    return ERR_OK;
 }
 
 // Leave the innermost level after printing all its children.
-static MUST_USE enum err leave(struct massif *m)
+static void leave(struct massif *m)
 {
     struct level level = m->levels.items[m->levels.len - 1];
     if (level.rest_places > 0) {
         strbuf_printf(&m->line, "in %" PRIu64 " place%s below massif's threshold (1.00%%)",
                       level.rest_places, level.rest_places == 1 ? "," : "s, all");
-        TRY(print_line(m, m->levels.len, 0, level.rest_bytes));
+        print_line(m, m->levels.len, 0, level.rest_bytes);
     }
     m->children.len = level.first;
     m->levels.len--;
-    return ERR_OK;
 }
 
 static MUST_USE enum err print_tree(struct massif *m)
@@ -126,18 +123,18 @@ static MUST_USE enum err print_tree(struct massif *m)
     m->threshold_bytes = bytes_of(m, 0) / THRESHOLD_DIVISOR;
     strbuf_append_text(&m->line, "(heap allocation functions)");
     TRY(enter(m, 0, &lines));
-    TRY(print_line(m, 0, lines, bytes_of(m, 0)));
+    print_line(m, 0, lines, bytes_of(m, 0));
     while (m->levels.len > 0) {
         struct level *level = &m->levels.items[m->levels.len - 1];
         if (level->next == level->end) {
-            TRY(leave(m));
+            leave(m);
             continue;
         }
         uint32_t node = m->children.items[level->next++];
         size_t depth = m->levels.len;
         TRY(enter(m, node, &lines)); // may move the levels
         clean_append_place(&m->line, m->profile, m->tree->nodes.items[node].location, rule);
-        TRY(print_line(m, depth, lines, bytes_of(m, node)));
+        print_line(m, depth, lines, bytes_of(m, node));
     }
     return ERR_OK;
 }

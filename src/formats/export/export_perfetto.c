@@ -155,11 +155,10 @@ static void write_description(
     json_end_object(&p->w);
 }
 
-static MUST_USE enum err write_names(struct perfetto *p)
+static void write_names(struct perfetto *p)
 {
     CLEANUP(strbuf_release) struct strbuf note = {0};
     append_note(p, NULL, 0, &note);
-    TRY(strbuf_result(&note));
     for (uint32_t i = 0; i < p->recording->process_count; i++) {
         const struct rec_process *process = &p->recording->processes[i];
         const char *path = profile_string(p->view->profile, process->executable);
@@ -168,22 +167,19 @@ static MUST_USE enum err write_names(struct perfetto *p)
             write_description(p, i, "process_labels", "labels", strbuf_text(&note));
         }
     }
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_estimates(struct perfetto *p)
+static void write_estimates(struct perfetto *p)
 {
     static const struct estimated_total totals[] = {
         {"peak", COST_PEAK_BYTES}, {"end", COST_LEAKED_BYTES}, {"allocations", COST_ALLOCATIONS}};
     CLEANUP(strbuf_release) struct strbuf note = {0};
     append_note(p, totals, ARRAY_LEN(totals), &note);
-    TRY(strbuf_result(&note));
     if (note.len > 0) {
         json_key_object(&p->w, "otherData");
         json_key_string(&p->w, "cairn", strbuf_text(&note));
         json_end_object(&p->w);
     }
-    return ERR_OK;
 }
 
 // Return whether a moment is within the selected range. The run may be longer than its slices.
@@ -231,9 +227,9 @@ static enum err write_perfetto(const struct export_view *view, FILE *out)
     TRY(sort_rows(&p));
     json_to_stream(&p.w, out, JSON_COMPACT);
     json_key_string(&p.w, "displayTimeUnit", "ms");
-    TRY(write_estimates(&p));
+    write_estimates(&p);
     json_key_array(&p.w, "traceEvents");
-    TRY(write_names(&p));
+    write_names(&p);
     TRY(write_processes(&p));
     write_resident(&p);
     write_marks(&p);

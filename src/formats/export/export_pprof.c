@@ -96,13 +96,11 @@ static MUST_USE enum err intern(struct pprof *p, const char *text, uint64_t *out
 }
 
 // Write p->message as a field of the profile, and clear it.
-static MUST_USE enum err emit(struct pprof *p, enum profile_field field)
+static void emit(struct pprof *p, enum profile_field field)
 {
     CLEANUP(strbuf_release) struct strbuf framed = {0};
     protobuf_message(&framed, field, &p->message);
-    TRY(strbuf_result(&framed));
     packed_stream_write(&p->packed, strbuf_bytes(&framed));
-    return ERR_OK;
 }
 
 static MUST_USE enum err
@@ -114,7 +112,8 @@ emit_type(struct pprof *p, enum profile_field field, const char *type, const cha
     TRY(intern(p, unit, &unit_id));
     protobuf_u64(&p->message, 1, type_id);
     protobuf_u64(&p->message, 2, unit_id);
-    return emit(p, field);
+    emit(p, field);
+    return ERR_OK;
 }
 
 // Place the modules, each with room for the highest offset of its frames.
@@ -156,7 +155,8 @@ static MUST_USE enum err emit_mapping(struct pprof *p, size_t index)
     protobuf_u64(&p->message, 8, module->frames_with_line > 0);
     protobuf_u64(&p->message, 9, module->frames_with_line > 0);
     protobuf_u64(&p->message, 10, module->frames_with_line > 0);
-    return emit(p, PROFILE_MAPPING);
+    emit(p, PROFILE_MAPPING);
+    return ERR_OK;
 }
 
 // Write the mappings. By convention the first one is the main program.
@@ -196,7 +196,8 @@ static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint32_
     protobuf_u64(&p->message, 2, name);
     protobuf_u64(&p->message, 3, own_name);
     protobuf_u64(&p->message, 4, file);
-    return emit(p, PROFILE_FUNCTION);
+    emit(p, PROFILE_FUNCTION);
+    return ERR_OK;
 }
 
 static uint64_t address_of(const struct pprof *p, const struct rec_frame *frame)
@@ -230,7 +231,8 @@ static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
     protobuf_u64(&p->message, 2, frame->module != REC_NONE ? (uint64_t)frame->module + 1 : 0);
     protobuf_u64(&p->message, 3, address_of(p, frame));
     strbuf_append(&p->message, strbuf_text(&lines), lines.len);
-    return emit(p, PROFILE_LOCATION);
+    emit(p, PROFILE_LOCATION);
+    return ERR_OK;
 }
 
 static MUST_USE enum err add_label(struct pprof *p, const char *key, uint64_t text, uint64_t number)
@@ -343,7 +345,8 @@ static MUST_USE enum err emit_row(struct pprof *p, size_t index)
     add_values(p, &costs);
     TRY(add_labels(p, row));
     p->size.sample_count++;
-    return emit(p, PROFILE_SAMPLE);
+    emit(p, PROFILE_SAMPLE);
+    return ERR_OK;
 }
 
 // Write the sample of all other rows, with the location and the function that it needs. Frames and
@@ -361,16 +364,17 @@ static MUST_USE enum err emit_other(struct pprof *p)
     protobuf_u64(&p->message, 1, function);
     protobuf_u64(&p->message, 2, text);
     protobuf_u64(&p->message, 3, text);
-    TRY(emit(p, PROFILE_FUNCTION));
+    emit(p, PROFILE_FUNCTION);
     protobuf_u64(&p->part, 1, function);
     protobuf_u64(&p->message, 1, location);
     protobuf_message(&p->message, 4, &p->part);
-    TRY(emit(p, PROFILE_LOCATION));
+    emit(p, PROFILE_LOCATION);
     protobuf_varint(&p->part, location);
     protobuf_message(&p->message, 1, &p->part);
     add_values(p, &p->other);
     p->size.sample_count++;
-    return emit(p, PROFILE_SAMPLE);
+    emit(p, PROFILE_SAMPLE);
+    return ERR_OK;
 }
 
 struct time_span {
@@ -453,17 +457,15 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     return ERR_OK;
 }
 
-static MUST_USE enum err write_strings(struct pprof *p)
+static void write_strings(struct pprof *p)
 {
     CLEANUP(strbuf_release) struct strbuf field = {0};
     for (uint32_t id = 0; id < string_table_count(&p->strings); id++) {
         struct bytes text = string_table_get_bytes(&p->strings, id);
         strbuf_clear(&field);
         protobuf_bytes(&field, PROFILE_STRING, text.data, text.len);
-        TRY(strbuf_result(&field));
         packed_stream_write(&p->packed, strbuf_bytes(&field));
     }
-    return ERR_OK;
 }
 
 static enum err write_pprof(const struct export_view *view, FILE *out)
@@ -484,7 +486,7 @@ static enum err write_pprof(const struct export_view *view, FILE *out)
     }
     TRY(emit_other(&p));
     TRY(write_scalars(&p));
-    TRY(write_strings(&p));
+    write_strings(&p);
     TRY(packed_stream_finish(&p.packed));
     p.size.unpacked_bytes = p.packed.z.total_in;
     if (view->size != NULL) {

@@ -46,8 +46,7 @@ static void begin_metric(FILE *out, const struct metric *metric)
 }
 
 // Begin the gauge with the errors of a metric, and set *out_name to its name.
-static MUST_USE enum err
-begin_error_metric(FILE *out, const struct metric *metric, struct strbuf *out_name)
+static void begin_error_metric(FILE *out, const struct metric *metric, struct strbuf *out_name)
 {
     static const char total[] = "_total"; // only counters may end so
     const size_t len = strlen(metric->name);
@@ -56,12 +55,10 @@ begin_error_metric(FILE *out, const struct metric *metric, struct strbuf *out_na
     strbuf_clear(out_name);
     strbuf_append(out_name, metric->name, is_total ? len - total_len : len);
     strbuf_append_text(out_name, "_error");
-    TRY(strbuf_result(out_name));
     (void)fprintf(out,
                   "# HELP %s Error of %s: the true value is within it in about 95 of 100 cases.\n",
                   strbuf_text(out_name), metric->name);
     (void)fprintf(out, "# TYPE %s gauge\n", strbuf_text(out_name));
-    return ERR_OK;
 }
 
 static void write_number(FILE *out, const struct metric *metric, uint64_t value)
@@ -138,7 +135,7 @@ write_heap(const struct export_view *view, const struct selection *live, FILE *o
         }
         write_number(out, metric, costs_get(&summary->costs, cost));
         if (has_errors(view->profile)) {
-            TRY(begin_error_metric(out, metric, &name));
+            begin_error_metric(out, metric, &name);
             (void)fprintf(out, "%s %" PRIu64 "\n", strbuf_text(&name),
                           heap_error(view, summary, cost));
         }
@@ -166,12 +163,10 @@ static const struct site_metric rankings[][2] = {
       {"cairn_call_site_allocations_total", "counter", "Allocations of the same call sites."}}},
 };
 
-static MUST_USE enum err
-site_labels(const struct profile *profile, uint32_t location, struct strbuf *out)
+static void site_labels(const struct profile *profile, uint32_t location, struct strbuf *out)
 {
     CLEANUP(strbuf_release) struct strbuf function = {0};
     clean_append_function(&function, profile, location, (struct clean_rule){0});
-    TRY(strbuf_result(&function));
     metric_label_append(out, "function", &function);
     if (location != REC_NONE) {
         const uint32_t line = profile_location_get(profile, location)->line;
@@ -179,7 +174,6 @@ site_labels(const struct profile *profile, uint32_t location, struct strbuf *out
         strbuf_printf(out, ",line=\"%" PRIu32 "\"", line);
         metric_label_append_text(out, "module", profile_location_module(profile, location));
     }
-    return strbuf_result(out);
 }
 
 // The highest call sites, with equal labels added up.
@@ -199,7 +193,7 @@ add_site(const struct profile *profile, const struct call_site *site, struct top
 {
     CLEANUP(strbuf_release) struct strbuf labels = {0};
     uint32_t id;
-    TRY(site_labels(profile, site->location, &labels));
+    site_labels(profile, site->location, &labels);
     TRY(string_table_intern(&top->labels, strbuf_text(&labels), labels.len, &id));
     if (id > top->costs.len) {
         return costs_vec_push(&top->costs, site->costs);
@@ -248,7 +242,7 @@ write_ranking(const struct selection *selection, const struct site_metric metric
         begin_metric(out, &metrics[m].metric);
         write_sites(&top, metrics[m].metric.name, metrics[m].cost, NULL, out);
         if (sampling.bytes != 0) {
-            TRY(begin_error_metric(out, &metrics[m].metric, &name));
+            begin_error_metric(out, &metrics[m].metric, &name);
             write_sites(&top, strbuf_text(&name), metrics[m].cost, &sampling, out);
         }
     }
@@ -257,7 +251,7 @@ write_ranking(const struct selection *selection, const struct site_metric metric
 
 // --- whole processes ----------------------------------------------------------------------------
 
-static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
+static void write_about(const struct export_view *view, FILE *out)
 {
     static const struct metric info = {"cairn_recording_info", "gauge", "The recording; always 1."};
     static const struct metric written = {"cairn_checkpoint_timestamp_seconds", "gauge",
@@ -280,7 +274,6 @@ static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
     metric_label_append_text(&labels, "program", profile_string(profile, meta->program));
     metric_label_append_text(&labels, "state", profile_state_name(profile));
     metric_label_append_text(&labels, "version", profile_string(profile, meta->tool_version));
-    TRY(strbuf_result(&labels));
     begin_metric(out, &info);
     (void)fprintf(out, "%s{%s} 1\n", info.name, strbuf_text(&labels));
     if (meta->start_unix_ns != 0) {
@@ -292,7 +285,6 @@ static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
     if (sampling.bytes != 0) {
         write_number(out, &interval, sampling.bytes);
     }
-    return ERR_OK;
 }
 
 // Write the totals that sampling leaves exact.
@@ -343,10 +335,10 @@ static MUST_USE enum err write_resident(const struct export_view *view, FILE *ou
 }
 
 // Write the recording's counters of one kind: they are a fixed set.
-static MUST_USE enum err write_counters(const struct export_view *view,
-                                        enum rec_counter_kind kind,
-                                        const struct metric *metric,
-                                        FILE *out)
+static void write_counters(const struct export_view *view,
+                           enum rec_counter_kind kind,
+                           const struct metric *metric,
+                           FILE *out)
 {
     const struct recording *recording = &view->profile->recording;
     bool has_begun = false;
@@ -361,11 +353,9 @@ static MUST_USE enum err write_counters(const struct export_view *view,
         }
         CLEANUP(strbuf_release) struct strbuf label = {0};
         metric_label_append_text(&label, "reason", profile_string(view->profile, counter->name));
-        TRY(strbuf_result(&label));
         (void)fprintf(out, "%s{%s} %" PRIu64 "\n", metric->name, strbuf_text(&label),
                       counter->value);
     }
-    return ERR_OK;
 }
 
 static MUST_USE enum err write_whole(const struct export_view *view, FILE *out)
@@ -375,11 +365,12 @@ static MUST_USE enum err write_whole(const struct export_view *view, FILE *out)
                                        "some reasons count what they are missing of."};
     static const struct metric notes = {"cairn_notes_total", "counter",
                                         "Notes: weaknesses of the recording that lose no event."};
-    TRY(write_about(view, out));
+    write_about(view, out);
     write_exact(view, out);
     TRY(write_resident(view, out));
-    TRY(write_counters(view, REC_COUNTER_LOSS, &lost, out));
-    return write_counters(view, REC_COUNTER_NOTE, &notes, out);
+    write_counters(view, REC_COUNTER_LOSS, &lost, out);
+    write_counters(view, REC_COUNTER_NOTE, &notes, out);
+    return ERR_OK;
 }
 
 static enum err write_prometheus(const struct export_view *view, FILE *out)

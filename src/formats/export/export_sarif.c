@@ -231,17 +231,14 @@ static const struct call_site *find_site(const struct sarif_writer *w, uint32_t 
 }
 
 // Write the name by which a tool finds the same result in a later run: without lines and figures.
-static MUST_USE enum err
-write_fingerprint(struct sarif_writer *w, const char *kind, uint32_t location)
+static void write_fingerprint(struct sarif_writer *w, const char *kind, uint32_t location)
 {
     CLEANUP(strbuf_release) struct strbuf name = {0};
     strbuf_printf(&name, "%s ", kind);
     clean_append_function(&name, w->view->profile, location, (struct clean_rule){0});
-    TRY(strbuf_result(&name));
     json_key_object(&w->json, "partialFingerprints");
     json_key_string(&w->json, "callSite/v1", strbuf_text(&name));
     json_end_object(&w->json);
-    return ERR_OK;
 }
 
 static MUST_USE enum err write_finding(struct sarif_writer *w,
@@ -265,7 +262,7 @@ static MUST_USE enum err write_finding(struct sarif_writer *w,
     json_end_object(json);
     json_end_array(json);
     TRY(write_stack(w, stack));
-    TRY(write_fingerprint(w, rule->id, finding->location));
+    write_fingerprint(w, rule->id, finding->location);
     json_end_object(json);
     return ERR_OK;
 }

@@ -43,7 +43,7 @@ static MUST_USE enum err collect_frames(const struct export_view *view, struct f
     return u32_vec_push(&ids->locations, REC_NONE); // for allocations without a stack
 }
 
-static MUST_USE enum err
+static void
 write_frames(struct json_writer *w, const struct profile *profile, const struct frame_ids *ids)
 {
     CLEANUP(strbuf_release) struct strbuf name = {0};
@@ -52,7 +52,6 @@ write_frames(struct json_writer *w, const struct profile *profile, const struct 
         uint32_t location = ids->locations.items[i];
         strbuf_clear(&name);
         clean_append_function(&name, profile, location, (struct clean_rule){0});
-        TRY(strbuf_result(&name));
         json_begin_object(w);
         json_key_string(w, "name", strbuf_text(&name));
         const char *file = location != REC_NONE ? profile_location_file(profile, location) : "";
@@ -63,19 +62,18 @@ write_frames(struct json_writer *w, const struct profile *profile, const struct 
         json_end_object(w);
     }
     json_end_array(w);
-    return ERR_OK;
 }
 
 // Write the frames of a stack, outermost first.
-static MUST_USE enum err write_sample(struct json_writer *w,
-                                      const struct call_tree *tree,
-                                      const struct frame_ids *ids,
-                                      uint32_t node,
-                                      struct u32_vec *path)
+static void write_sample(struct json_writer *w,
+                         const struct call_tree *tree,
+                         const struct frame_ids *ids,
+                         uint32_t node,
+                         struct u32_vec *path)
 {
     u32_vec_clear(path);
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
-        TRY(u32_vec_push(path, ids->by_location.items[tree->nodes.items[at].location]));
+        u32_vec_add(path, ids->by_location.items[tree->nodes.items[at].location]);
     }
     json_begin_array(w);
     if (path->len == 0) {
@@ -85,10 +83,9 @@ static MUST_USE enum err write_sample(struct json_writer *w,
         json_value_u64(w, path->items[i]);
     }
     json_end_array(w);
-    return ERR_OK;
 }
 
-static MUST_USE enum err
+static void
 write_profile_name(struct json_writer *w, const struct export_view *view, enum cost cost)
 {
     const struct sampling sampling = sampling_of(&view->profile->recording);
@@ -98,40 +95,36 @@ write_profile_name(struct json_writer *w, const struct export_view *view, enum c
     strbuf_append_text(&name, profile_cost_info(view->profile, cost).phrase);
     strbuf_append_text(
         &name, sampling_format_error(costs_get(total, cost), costs_get(&errors, cost)).text);
-    TRY(strbuf_result(&name));
     json_key_string(w, "name", strbuf_text(&name));
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_file_name(struct json_writer *w, const struct export_view *view)
+static void write_file_name(struct json_writer *w, const struct export_view *view)
 {
     const struct rec_meta *meta = &view->profile->recording.meta;
     CLEANUP(strbuf_release) struct strbuf name = {0};
     strbuf_append_text(&name, profile_string(view->profile, meta->command_line));
     estimates_note_append(view, &view->tree.total.items[0], NULL, 0, " [", "]", &name);
-    TRY(strbuf_result(&name));
     json_key_string(w, "name", strbuf_text(&name));
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_profile(struct json_writer *w,
-                                       const struct export_view *view,
-                                       const struct frame_ids *ids,
-                                       enum cost cost)
+static void write_profile(struct json_writer *w,
+                          const struct export_view *view,
+                          const struct frame_ids *ids,
+                          enum cost cost)
 {
     const struct call_tree *tree = &view->tree;
     const struct cost_info *info = cost_get_info(cost);
     CLEANUP(u32_vec_release) struct u32_vec path = {0};
     json_begin_object(w);
     json_key_string(w, "type", "sampled");
-    TRY(write_profile_name(w, view, cost));
+    write_profile_name(w, view, cost);
     json_key_string(w, "unit", info->unit == COST_UNIT_BYTES ? "bytes" : "none");
     json_key_u64(w, "startValue", 0);
     json_key_u64(w, "endValue", costs_get(&tree->total.items[0], cost));
     json_key_array(w, "samples");
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         if (costs_get(&tree->self.items[node], cost) > 0) {
-            TRY(write_sample(w, tree, ids, node, &path));
+            write_sample(w, tree, ids, node, &path);
         }
     }
     json_end_array(w);
@@ -144,7 +137,6 @@ static MUST_USE enum err write_profile(struct json_writer *w,
     }
     json_end_array(w);
     json_end_object(w);
-    return ERR_OK;
 }
 
 static enum err write_speedscope(const struct export_view *view, FILE *out)
@@ -156,18 +148,18 @@ static enum err write_speedscope(const struct export_view *view, FILE *out)
     json_to_stream(&w, out, JSON_COMPACT);
     json_key_string(&w, "$schema", "https://www.speedscope.app/file-format-schema.json");
     json_key_string(&w, "exporter", "cairn");
-    TRY(write_file_name(&w, view));
+    write_file_name(&w, view);
     json_key_u64(&w, "activeProfileIndex", 0);
     json_key_object(&w, "shared");
-    TRY(write_frames(&w, profile, &ids));
+    write_frames(&w, profile, &ids);
     json_end_object(&w);
     json_key_array(&w, "profiles");
     if (view->cost != COST_COUNT) {
-        TRY(write_profile(&w, view, &ids, view->cost));
+        write_profile(&w, view, &ids, view->cost);
     } else {
         for (size_t i = 0; i < ARRAY_LEN(usual_costs); i++) {
             if (selection_knows(&view->selection, usual_costs[i])) {
-                TRY(write_profile(&w, view, &ids, usual_costs[i]));
+                write_profile(&w, view, &ids, usual_costs[i]);
             }
         }
     }

@@ -232,7 +232,7 @@ static const char *fill_of(const struct drawing *drawing, uint32_t node)
     return module == REC_NONE ? "#c8c8c8" : fills[module % ARRAY_LEN(fills)];
 }
 
-static MUST_USE enum err write_frame(struct drawing *drawing, struct frame frame, FILE *out)
+static void write_frame(struct drawing *drawing, struct frame frame, FILE *out)
 {
     uint32_t level = drawing->depth - drawing->tree.nodes.items[frame.node].depth;
     uint32_t y = HEAD_HEIGHT + level * FRAME_HEIGHT;
@@ -254,10 +254,9 @@ static MUST_USE enum err write_frame(struct drawing *drawing, struct frame frame
         (void)fputs(is_cut ? ".." : "", out);
     }
     (void)fputs("</text></g>\n", out);
-    return strbuf_result(&drawing->text);
 }
 
-static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FILE *out)
+static void write_head(struct drawing *drawing, uint32_t height, FILE *out)
 {
     const struct profile *profile = drawing->view->profile;
     const struct cost_info cost = profile_cost_info(profile, drawing->cost);
@@ -285,7 +284,6 @@ static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FI
         " aria-label=\"Search functions\"/> <button id=\"back\">Back</button></div>"
         "</foreignObject>\n<text class=\"fact\" id=\"matched\" x=\"690\" y=\"40\"></text>\n",
         out);
-    return strbuf_result(&drawing->text);
 }
 
 static enum err write_svg(const struct export_view *view, FILE *out)
@@ -296,9 +294,9 @@ static enum err write_svg(const struct export_view *view, FILE *out)
     TRY(call_tree_add_up(&drawing.tree));
     TRY(lay_out(&drawing));
     uint32_t height = HEAD_HEIGHT + (drawing.depth + 1) * FRAME_HEIGHT + FOOT_HEIGHT;
-    TRY(write_head(&drawing, height, out));
+    write_head(&drawing, height, out);
     for (size_t i = 0; i < drawing.frames.len; i++) {
-        TRY(write_frame(&drawing, drawing.frames.items[i], out));
+        write_frame(&drawing, drawing.frames.items[i], out);
     }
     if (drawing.frames.len > 0) {
         (void)fprintf(out, "<script><![CDATA[\n%s]]></script>\n", svg_script);

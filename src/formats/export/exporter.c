@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/containers/memory_end.h"
 #include "profile/accuracy/sampling.h"
 
 // Check that the requested figures are known, and choose the unspecified ones.
@@ -71,6 +72,12 @@ enum err export_view_build(const struct profile *profile,
     }
     *out = TAKE(view);
     return ERR_OK;
+}
+
+enum err export_write(const struct exporter *exporter, const struct export_view *view, FILE *out)
+{
+    TRY(exporter->write(view, out));
+    return memory_end_result();
 }
 
 void export_view_release(struct export_view *view)

@@ -111,6 +111,11 @@ struct exporter {
     enum err (*write)(const struct export_view *view, FILE *out);
 };
 
+// Write the view in its format. ERR_NO_MEMORY also if memory ended anywhere since memory_end_forget
+// (host/containers/memory_end.h): exporters need not hand it on.
+enum err export_write(const struct exporter *exporter, const struct export_view *view, FILE *out)
+    MUST_USE;
+
 // Select the rows and build the tree. Fails as profile_select does, with ERR_UNSUPPORTED if a
 // requested figure is unknown, or with ERR_NO_MEMORY, each with a sentence.
 enum err export_view_build(const struct profile *profile,

@@ -22,7 +22,8 @@ enum err process_metrics_write(const struct export_view *view,
                                const struct selection *live,
                                FILE *out) MUST_USE;
 
-// Append a label of a series, name="value", after a comma unless it is the first one. `text` has passed clean_append.
+// Append a label of a series, name="value", after a comma unless it is the first one. `text` has
+// passed clean_append.
 void metric_label_append(struct strbuf *out, const char *name, const struct strbuf *text);
 
 // Clean a text and append it.

@@ -3,6 +3,7 @@
 //
 // DEFINE_VEC(span_vec, struct span) makes `struct span_vec` and these functions:
 //   span_vec_push(&v, item)      appends one item
+//   span_vec_add(&v, item)       the same, without a result: see memory_end.h
 //   span_vec_reserve(&v, extra)  makes room for `extra` more items; pushing them then cannot fail
 //   span_vec_resize(&v, len)     sets the length; new items are zero
 //   span_vec_clear(&v)           removes the items, keeps the memory
@@ -63,6 +64,10 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
         TRY(name##_reserve(v, 1));                                                             \
         v->items[v->len++] = item;                                                             \
         return ERR_OK;                                                                         \
+    }                                                                                          \
+    UNUSED static inline void name##_add(struct name *v, type item)                            \
+    {                                                                                          \
+        (void)!name##_push(v, item); /* a failure is noted for the answer */                   \
     }                                                                                          \
     UNUSED MUST_USE static inline enum err name##_resize(struct name *v, size_t len)           \
     {                                                                                          \

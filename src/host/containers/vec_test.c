@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "host/containers/memory_end.h"
+
 struct pair {
     uint64_t key;
     char tag;
@@ -77,6 +79,24 @@ static void impossible_sizes_fail_and_change_nothing(void **state)
     u64_vec_release(&v);
 }
 
+static void memory_that_ended_is_noted(void **state)
+{
+    (void)state;
+    struct u64_vec v = {0};
+    memory_end_forget();
+    u64_vec_add(&v, 7);
+    assert_int_equal(memory_end_result(), ERR_OK);
+    assert_int_equal(v.len, 1);
+    assert_int_equal(u64_vec_reserve(&v, SIZE_MAX), ERR_NO_MEMORY);
+    assert_int_equal(memory_end_result(), ERR_NO_MEMORY);
+    assert_int_equal(memory_end_result(), ERR_NO_MEMORY);
+    memory_end_forget();
+    assert_int_equal(memory_end_result(), ERR_OK);
+    assert_int_equal(u64_vec_reserve(&v, (size_t)1 << 60), ERR_NO_MEMORY);
+    assert_int_equal(memory_end_result(), ERR_NO_MEMORY);
+    u64_vec_release(&v);
+}
+
 static int compare(const void *left, const void *right)
 {
     return *(const int *)left - *(const int *)right;
@@ -110,6 +130,7 @@ int main(void)
         cmocka_unit_test(reserving_makes_room_without_moving_again),
         cmocka_unit_test(resizing_adds_zeroes),
         cmocka_unit_test(impossible_sizes_fail_and_change_nothing),
+        cmocka_unit_test(memory_that_ended_is_noted),
         cmocka_unit_test(it_sorts_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/containers/memory_end.h"
 #include "host/containers/vec.h"
 
 void strbuf_release(struct strbuf *sb)
@@ -35,7 +36,8 @@ bool strbuf_reserve(struct strbuf *sb, size_t extra)
     if (extra < sb->cap - sb->len) { // never equal: the terminator needs its byte
         return true;
     }
-    char *grown = extra < SIZE_MAX ? vec_grown(sb->data, &sb->cap, sb->len, extra + 1, 1) : NULL;
+    const size_t wanted = extra < SIZE_MAX ? extra + 1 : extra; // which fails in any case
+    char *grown = vec_grown(sb->data, &sb->cap, sb->len, wanted, 1);
     if (grown == NULL) {
         sb->failed = true;
         return false;
@@ -89,6 +91,7 @@ void strbuf_vprintf(struct strbuf *sb, const char *format, va_list arguments)
     int len = vsnprintf(NULL, 0, format, arguments);
     if (len < 0) {
         sb->failed = true; // only for a text of more than INT_MAX bytes
+        memory_end_note();
     } else if (strbuf_reserve(sb, (size_t)len)) {
         (void)vsnprintf(sb->data + sb->len, (size_t)len + 1, format, again); // fits: measured above
         sb->len += (size_t)len;

@@ -2,6 +2,7 @@
 #include "server/api/answer.h"
 
 #include "base/compiler.h"
+#include "host/containers/memory_end.h"
 #include "host/text/json_writer.h"
 
 enum err answer_write(const struct answer_source *source,
@@ -11,6 +12,7 @@ enum err answer_write(const struct answer_source *source,
                       struct problem *problem)
 {
     struct request request;
+    memory_end_forget();
     TRY(request_parse(args, route->params, &request, &problem->parameter, &problem->info));
     CLEANUP(query_release)
     struct query query = {.settings = source->settings,
@@ -26,5 +28,5 @@ enum err answer_write(const struct answer_source *source,
     TRY(query_write_envelope(&query));
     TRY(route->view != NULL ? route->view(&query.view) : route->answer(&query));
     TRY(view_end(&query.view));
-    return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
+    return json_finish(&w) == ERR_OK ? memory_end_result() : ERR_NO_MEMORY;
 }

@@ -17,6 +17,7 @@
 #include "base/compiler.h"
 #include "formats/export/exporter.h"
 #include "formats/import/input_file.h"
+#include "host/containers/memory_end.h"
 #include "host/memory/memory_groups.h"
 #include "host/memory/memory_limit.h"
 #include "host/os/file.h"
@@ -189,6 +190,7 @@ static MUST_USE enum err write_document(const struct metrics_source *source,
                                         struct err_info *info)
 {
     CLEANUP(export_view_release) struct export_view view = {0};
+    memory_end_forget();
     const struct export_request request = {.exporter = documents[document].exporter,
                                            .cost = documents[document].cost,
                                            .moment = EXPORT_AT_END,
@@ -200,7 +202,7 @@ static MUST_USE enum err write_document(const struct metrics_source *source,
         return err_set(info, ERR_INVALID, "no process %" PRIu32 " is recorded", pid);
     }
     view.path = source->path;
-    const enum err err = request.exporter->write(&view, out);
+    const enum err err = export_write(request.exporter, &view, out);
     if (document == METRICS_PROMETHEUS && pid == 0) {
         write_memory_limit(source->profile, out);
         write_own_cost(source->recorder, out);
