@@ -18,8 +18,8 @@ struct unfinished {
 };
 
 // Answer with a word if it begins with the typed one. `before` is a part of both that ends in "=".
-static void
-offer(FILE *out, const char *typed, const char *before, const char *word, const char *description)
+static void offer_word(
+    FILE *out, const char *typed, const char *before, const char *word, const char *description)
 {
     const size_t len = strlen(before);
     if (strncmp(word, typed + len, strlen(typed + len)) == 0) {
@@ -70,15 +70,15 @@ offer_values(FILE *out, const struct option_spec *spec, const char *typed, const
         const char *answer;
     } kinds[] = {{"FILE", ":files"}, {"OLD", ":files"}, {"DIR", ":directories"}};
     for (const char *const *choice = spec->choices; choice != NULL && *choice != NULL; choice++) {
-        offer(out, typed, before, *choice, "");
+        offer_word(out, typed, before, *choice, "");
     }
     for (int cost = 0; cost < COST_COUNT && spec->kind == OPTION_COST; cost++) {
         const struct cost_info *info = cost_get_info((enum cost)cost);
-        offer(out, typed, before, info->option, info->phrase);
+        offer_word(out, typed, before, info->option, info->phrase);
     }
     if (strcmp(spec->value, "FORMAT") == 0) {
         for (const struct exporter *const *exporter = exporters; *exporter != NULL; exporter++) {
-            offer(out, typed, before, (*exporter)->name, (*exporter)->help);
+            offer_word(out, typed, before, (*exporter)->name, (*exporter)->help);
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -106,19 +106,19 @@ static void offer_options(FILE *out, struct option_table table, const char *type
         const struct option_spec *spec = options_at(table, i);
         if (!spec->is_hidden && spec->kind != OPTION_REFUSED) {
             (void)snprintf(before, sizeof(before), "--%s", spec->name); // fits
-            offer(out, typed, "", before, spec->help);
+            offer_word(out, typed, "", before, spec->help);
         }
     }
     for (const struct option_spec *const *spec = options_of_all; *spec != NULL; spec++) {
         (void)snprintf(before, sizeof(before), "--%s", (*spec)->name); // fits
-        offer(out, typed, "", before, (*spec)->help);
+        offer_word(out, typed, "", before, (*spec)->help);
     }
 }
 
 static void offer_commands(FILE *out, const char *typed)
 {
     for (const struct command *const *command = commands; *command != NULL; command++) {
-        offer(out, typed, "", (*command)->name, (*command)->summary);
+        offer_word(out, typed, "", (*command)->name, (*command)->summary);
     }
 }
 
@@ -127,7 +127,7 @@ static void offer_operand(FILE *out, const struct unfinished *line, const char *
     const struct command *command = line->command;
     const char *const *word = command->words;
     for (; word != NULL && line->operand_count == command->words_after && *word != NULL; word++) {
-        offer(out, typed, "", *word, "");
+        offer_word(out, typed, "", *word, "");
     }
     if (command == &command_help) {
         offer_commands(out, typed);
@@ -147,7 +147,7 @@ void completion_write(int count, char *const *words, FILE *out)
     } else if (!line.is_ended && typed[0] == '-') {
         offer_options(out, line.command->options, typed);
         if (count <= 1) {
-            offer(out, typed, "", "--version", "print the version");
+            offer_word(out, typed, "", "--version", "print the version");
         }
     } else {
         if (count <= 1) {

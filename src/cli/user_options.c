@@ -26,7 +26,7 @@ void user_options_release(struct user_options *options)
 }
 
 // Whether the user has such a file. A home that this user may not enter has none.
-static bool exists(const char *path)
+static bool file_exists(const char *path)
 {
     return path[0] != '\0' &&
            (access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != EACCES));
@@ -130,7 +130,7 @@ add_file(struct user_options *options, const struct command *command, struct err
     }
     TRY(strbuf_result(&options->path));
     const char *path = strbuf_text(&options->path);
-    if (!exists(path)) {
+    if (!file_exists(path)) {
         return ERR_OK;
     }
     TRY(file_read(path, TOML_MAX_BYTES, &text, info));

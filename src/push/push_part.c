@@ -83,7 +83,7 @@ add_part(struct push_parts *parts, uint32_t process, uint32_t shown_as, uint32_t
     return ERR_OK;
 }
 
-static MUST_USE enum err divide(const struct u64_vec *sums, struct push_parts *parts)
+static MUST_USE enum err divide_rows(const struct u64_vec *sums, struct push_parts *parts)
 {
     uint64_t least;
     size_t own_count = 0;
@@ -119,7 +119,7 @@ enum err push_parts_find(const struct selection *selection,
         uint64_t *sum = &sums.items[profile_process_of_row(profile, (uint32_t)i)];
         *sum = capped_sum_u64(*sum, parts.scores.items[i]);
     }
-    TRY(divide(&sums, &parts));
+    TRY(divide_rows(&sums, &parts));
     for (size_t i = 0; i < parts.scores.len; i++) {
         const uint32_t process = profile_process_of_row(profile, (uint32_t)i);
         if (parts.scores.items[i] > 0) {

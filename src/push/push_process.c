@@ -47,7 +47,7 @@ static bool is_too_late(void *owner)
 }
 
 // Publish the counts. Relaxed: they order nothing else.
-static void tell(const struct push *push)
+static void tell_counts(const struct push *push)
 {
     const struct pusher *pusher = &push->pusher;
     atomic_store_explicit(&push->report->sent_count, pusher->sent_count, memory_order_relaxed);
@@ -84,7 +84,7 @@ static void take_entry(void *context, uint64_t order, struct bytes entry)
     push_spool_add(&push->pusher.spool, order, entry);
 }
 
-static void collect(struct push *push)
+static void collect_profiles(struct push *push)
 {
     struct err_info info = {0};
     const enum err err = push_source_collect(&push->source, take_entry, push, &info);
@@ -102,9 +102,9 @@ static void send_all(struct push *push)
     uint64_t random = 0;
     (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); // 0 is as good
     while (pusher_send(&push->pusher, send_entry, push, clock_monotonic_ms(), random)) {
-        tell(push);
+        tell_counts(push);
     }
-    tell(push);
+    tell_counts(push);
 }
 
 static void wait_until(uint64_t next_ms, int channel)
@@ -121,11 +121,11 @@ static bool has_message(int channel)
 }
 
 // Send the last profile and the rest, as long as there is time.
-static void finish(struct push *push)
+static void finish_push(struct push *push)
 {
     (void)is_too_late(push); // time begins to run
     push->pusher.send_ms = 0;
-    collect(push);
+    collect_profiles(push);
     send_all(push);
     while (push->pusher.spool.entries.len > 0 && push->pusher.send_ms < push->end_ms) {
         wait_until(push->pusher.send_ms, -1);
@@ -137,10 +137,10 @@ static void finish(struct push *push)
             push_spool_drop(&push->pusher.spool, false);
         }
     }
-    tell(push);
+    tell_counts(push);
 }
 
-static enum err begin(void *context, struct err_info *info)
+static enum err begin_push(void *context, struct err_info *info)
 {
     struct push *push = context;
     const struct http_client_options client = {.credentials = push->options->credentials,
@@ -153,11 +153,11 @@ static enum err begin(void *context, struct err_info *info)
     }
     TRY(push_spool_open(push->options->spool, spool_bytes, &push->pusher.spool, info));
     push->pusher.collect_ms = clock_monotonic_ms() + push->pusher.interval_ms;
-    tell(push);
+    tell_counts(push);
     return http_client_new(&client, &push->client, info);
 }
 
-static void run(void *context, int channel)
+static void run_push(void *context, int channel)
 {
     struct push *push = context;
     struct side_message message;
@@ -171,11 +171,11 @@ static void run(void *context, int channel)
             (void)!push_source_set_path(&push->source, &message); // without memory, nothing is sent
         }
         if (pusher_is_due(&push->pusher, clock_monotonic_ms())) {
-            collect(push);
+            collect_profiles(push);
         }
         send_all(push);
     }
-    finish(push);
+    finish_push(push);
 }
 
 enum err push_process_start(const struct push_options *options,
@@ -200,8 +200,8 @@ enum err push_process_start(const struct push_options *options,
                                            .what = "its process",
                                            .memory_max_bytes = options->memory_max_bytes,
                                            .context = &push,
-                                           .begin = begin,
-                                           .run = run};
+                                           .begin = begin_push,
+                                           .run = run_push};
     struct push_process process = {.report = report, .side.channel = -1};
     const enum err err = side_process_start(&work, &process.side, info);
     if (err != ERR_OK) {

@@ -160,7 +160,7 @@ write_entry(const struct push_spool *spool, uint64_t order, struct bytes entry)
                                                                                         : ERR_IO;
 }
 
-static MUST_USE enum err keep(struct push_spool *spool, uint64_t order, struct bytes entry)
+static MUST_USE enum err keep_entry(struct push_spool *spool, uint64_t order, struct bytes entry)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     TRY(push_entry_vec_reserve(&spool->entries, 1));
@@ -185,7 +185,7 @@ void push_spool_add(struct push_spool *spool, uint64_t order, struct bytes entry
     make_room(spool, entry.len);
     // The clock may have been set back, and names must differ.
     const uint64_t last = entries->len > 0 ? entries->items[entries->len - 1].order : 0;
-    if (keep(spool, order > last ? order : last + 1, entry) != ERR_OK) {
+    if (keep_entry(spool, order > last ? order : last + 1, entry) != ERR_OK) {
         spool->lost_count++;
         if (spool->folder >= 0) {
             (void)unlinkat(spool->folder, unfinished, 0); // there may be none

@@ -331,8 +331,10 @@ static bool is_public(const struct service *service, enum method method, const c
 
 // Handle the head of a request. Refusing here closes the connection before the body is read.
 // Accepted requests are answered when they are complete.
-static enum MHD_Result
-begin(struct http *http, struct MHD_Connection *connection, enum method method, const char *target)
+static enum MHD_Result begin_request(struct http *http,
+                                     struct MHD_Connection *connection,
+                                     enum method method,
+                                     const char *target)
 {
     if (strlen(target) > REQUEST_TARGET_MAX) {
         return reply_refuse(connection, MHD_HTTP_URI_TOO_LONG, ERR_LIMIT,
@@ -371,10 +373,10 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     return MHD_YES;
 }
 
-static enum MHD_Result complete(struct http *http,
-                                struct MHD_Connection *connection,
-                                enum method method,
-                                struct exchange *exchange)
+static enum MHD_Result complete_request(struct http *http,
+                                        struct MHD_Connection *connection,
+                                        enum method method,
+                                        struct exchange *exchange)
 {
     const struct service *service = service_of(http);
     exchange->is_upload = method == METHOD_PUT;
@@ -402,14 +404,14 @@ static enum MHD_Result http_handle(void *context,
     }
     if (!exchange->is_begun) {
         exchange->is_begun = true;
-        return begin(http, connection, method_of(method), exchange->target);
+        return begin_request(http, connection, method_of(method), exchange->target);
     }
     if (*data_len > 0) {
         baseline_upload_add(&exchange->upload, (struct bytes){(const uint8_t *)data, *data_len});
         *data_len = 0;
         return MHD_YES;
     }
-    return complete(http, connection, method_of(method), exchange);
+    return complete_request(http, connection, method_of(method), exchange);
 }
 
 struct MHD_Daemon *

@@ -99,7 +99,7 @@ static enum err begin_to_serve(void *context, struct err_info *info)
 
 // Start another generation on the same socket.
 static MUST_USE enum err
-reload(struct serving *serving, struct generation **old, struct err_info *info)
+reload_generation(struct serving *serving, struct generation **old, struct err_info *info)
 {
     const struct metrics_server_options *options = serving->options;
     struct access_token token = serving->now->http.credentials.token;
@@ -114,7 +114,7 @@ reload(struct serving *serving, struct generation **old, struct err_info *info)
 }
 
 // Let the answers under way end, then the connections of the old certificate and token.
-static void retire(struct generation *old)
+static void retire_generation(struct generation *old)
 {
     const int fd = MHD_quiesce_daemon(old->daemon); // it accepts no more
     if (fd >= 0) {
@@ -139,11 +139,11 @@ static void follow_recorder(void *context, int channel)
         }
         struct err_info result = {0};
         struct generation *old = NULL;
-        const enum err err = reload(serving, &old, &result);
+        const enum err err = reload_generation(serving, &old, &result);
         result.code = err;
         side_process_reply(channel, &result);
         if (err == ERR_OK) {
-            retire(old);
+            retire_generation(old);
         }
     }
     listener_remove(serving->listener);
@@ -151,7 +151,7 @@ static void follow_recorder(void *context, int channel)
 
 // --- the recorder's side ------------------------------------------------------------------------
 
-static void forget(struct metrics_server *server)
+static void forget_server(struct metrics_server *server)
 {
     listener_remove(&server->listener);
     listener_release(&server->listener);
@@ -194,7 +194,7 @@ enum err metrics_server_start(const struct metrics_server_options *options,
     }
     fd_closep(&server.listener.fd); // the server has it
     if (err != ERR_OK) {
-        forget(&server);
+        forget_server(&server);
         return err;
     }
     *out = server;
@@ -232,6 +232,6 @@ bool metrics_server_stop(struct metrics_server *server)
     }
     // It writes nothing, and a client must not delay the end.
     const bool has_run = side_process_stop(&server->side, 0);
-    forget(server);
+    forget_server(server);
     return has_run;
 }

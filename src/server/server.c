@@ -148,7 +148,7 @@ static MUST_USE enum err prepare_store(struct server *server, struct err_info *i
 }
 
 static MUST_USE enum err
-prepare(struct server *server, const struct server_options *options, struct err_info *info)
+prepare_server(struct server *server, const struct server_options *options, struct err_info *info)
 {
     struct http *http = &server->http;
     http->answers.settings = (struct server_settings){.tool_version = options->tool_version,
@@ -212,7 +212,7 @@ server_open(const struct server_options *options, struct server **out, struct er
     server->watch_fd = -1;
     server->options = *options;
     TRY(check_editor(options->editor, info));
-    TRY(prepare(server, options, info));
+    TRY(prepare_server(server, options, info));
     TRY(http_library_load(info));
     TRY(listen_on(server, options->port, info));
     server->watch_fd = options->path != NULL ? watch_folder(options->path) : -1;
@@ -254,7 +254,7 @@ static void note_changed_file(struct http *http)
 
 // Discard the notifications: the file itself is checked. A busy folder's remaining notifications
 // are read after the next pause.
-static void drain(int fd)
+static void drain_descriptor(int fd)
 {
     char buffer[16384];
     if (fd >= 0) {
@@ -288,7 +288,7 @@ void server_run(struct server *server, int stop_fd)
         if (begin < not_before) {
             continue;
         }
-        drain(server->watch_fd);
+        drain_descriptor(server->watch_fd);
         if (server->options.path != NULL) {
             note_changed_file(&server->http);
         }

@@ -41,14 +41,14 @@ struct clickhouse_engine {
     struct strbuf pending[PART_COUNT]; // owned; lines of an addition
 };
 
-static struct clickhouse_engine *of(struct store *engine)
+static struct clickhouse_engine *clickhouse_of(struct store *engine)
 {
     return (struct clickhouse_engine *)engine;
 }
 
 static void close_engine(struct store *engine)
 {
-    struct clickhouse_engine *e = of(engine);
+    struct clickhouse_engine *e = clickhouse_of(engine);
     http_client_free(e->client);
     strbuf_release(&e->base);
     strbuf_release(&e->database);
@@ -117,7 +117,7 @@ static void append_statement(struct strbuf *out,
 }
 
 // Describe an answer that is an error: the first line, made safe.
-static enum err refuse(const struct http_answer *answer, struct err_info *info)
+static enum err refuse_answer(const struct http_answer *answer, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf line = {0};
     CLEANUP(strbuf_release) struct strbuf shown = {0};
@@ -130,12 +130,12 @@ static enum err refuse(const struct http_answer *answer, struct err_info *info)
 }
 
 // Send one statement. `data` follows it, for an INSERT. `answer` may be NULL.
-static MUST_USE enum err send(struct clickhouse_engine *e,
-                              const char *statement,
-                              const struct strbuf *data,
-                              const char *settings,
-                              struct strbuf *answer,
-                              struct err_info *info)
+static MUST_USE enum err send_statement(struct clickhouse_engine *e,
+                                        const char *statement,
+                                        const struct strbuf *data,
+                                        const char *settings,
+                                        struct strbuf *answer,
+                                        struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf url = {0};
     CLEANUP(http_answer_release) struct http_answer got = {0};
@@ -161,7 +161,7 @@ static MUST_USE enum err send(struct clickhouse_engine *e,
         return err_set(info, ERR_LIMIT, "the answer is too long: use LIMIT");
     }
     if (got.status != STATUS_GOOD) {
-        return refuse(&got, info);
+        return refuse_answer(&got, info);
     }
     if (answer != NULL) {
         strbuf_release(answer);
@@ -173,7 +173,7 @@ static MUST_USE enum err send(struct clickhouse_engine *e,
 // --- answers -------------------------------------------------------------------------------------
 
 // Undo the escapes of a field, in place.
-static void unescape(char *text)
+static void unescape_text(char *text)
 {
     static const char letters[] = "bfnrt0";
     static const char characters[] = "\b\f\n\r\t ";
@@ -233,7 +233,7 @@ static MUST_USE enum err add_field(struct store_table *out, enum store_kind kind
     switch (kind) {
     case STORE_NULL:
     case STORE_TEXT:
-        unescape(field);
+        unescape_text(field);
         value = store_text(field);
         return store_table_add(out, &value, strlen(field));
     case STORE_UNSIGNED: // no column's kind
@@ -256,7 +256,7 @@ static MUST_USE enum err add_field(struct store_table *out, enum store_kind kind
 }
 
 // Parse an answer: a line of names, a line of types, and the rows.
-static MUST_USE enum err parse(char *text, struct store_table *out)
+static MUST_USE enum err parse_table(char *text, struct store_table *out)
 {
     enum store_kind kinds[STORE_COLUMNS_MAX];
     char *line = NULL;
@@ -266,7 +266,7 @@ static MUST_USE enum err parse(char *text, struct store_table *out)
     }
     while (line != NULL) {
         char *name = next_field(&line);
-        unescape(name);
+        unescape_text(name);
         TRY(store_table_add_column(out, name));
     }
     if (!next_line(&text, &line)) {
@@ -292,13 +292,13 @@ static MUST_USE enum err parse(char *text, struct store_table *out)
     return ERR_OK;
 }
 
-static enum err query(struct store *engine,
-                      const char *sql,
-                      const struct store_value *values,
-                      size_t count,
-                      bool is_foreign,
-                      struct store_table *out,
-                      struct err_info *info)
+static enum err clickhouse_query(struct store *engine,
+                                 const char *sql,
+                                 const struct store_value *values,
+                                 size_t count,
+                                 bool is_foreign,
+                                 struct store_table *out,
+                                 struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf statement = {0};
     CLEANUP(strbuf_release) struct strbuf answer = {0};
@@ -308,11 +308,11 @@ static enum err query(struct store *engine,
     }
     strbuf_append_text(&statement, "\nFORMAT TabSeparatedWithNamesAndTypes");
     TRY(strbuf_result(&statement));
-    TRY(send(of(engine), strbuf_text(&statement), NULL, is_foreign ? "&readonly=1" : "", &answer,
-             info));
+    TRY(send_statement(clickhouse_of(engine), strbuf_text(&statement), NULL,
+                       is_foreign ? "&readonly=1" : "", &answer, info));
     strbuf_append_char(&answer, '\0'); // data is not NULL then
     const enum err problem =
-        strbuf_result(&answer) == ERR_OK ? parse(answer.data, out) : ERR_NO_MEMORY;
+        strbuf_result(&answer) == ERR_OK ? parse_table(answer.data, out) : ERR_NO_MEMORY;
     switch (problem) {
     case ERR_OK:
         return ERR_OK;
@@ -327,28 +327,28 @@ static enum err query(struct store *engine,
 
 // --- additions -----------------------------------------------------------------------------------
 
-static void abandon(struct store *engine)
+static void clickhouse_abandon(struct store *engine)
 {
     for (size_t i = 0; i < PART_COUNT; i++) {
-        strbuf_clear(&of(engine)->pending[i]);
+        strbuf_clear(&clickhouse_of(engine)->pending[i]);
     }
 }
 
-static enum err begin(struct store *engine, struct err_info *info)
+static enum err clickhouse_begin(struct store *engine, struct err_info *info)
 {
     (void)info;
-    abandon(engine);
+    clickhouse_abandon(engine);
     return ERR_OK;
 }
 
-static enum err put(struct store *engine,
-                    enum store_part part,
-                    const struct store_value *values,
-                    size_t count,
-                    struct err_info *info)
+static enum err clickhouse_put(struct store *engine,
+                               enum store_part part,
+                               const struct store_value *values,
+                               size_t count,
+                               struct err_info *info)
 {
     (void)info;
-    struct strbuf *lines = &of(engine)->pending[part];
+    struct strbuf *lines = &clickhouse_of(engine)->pending[part];
     for (size_t i = 0; i < count; i++) {
         strbuf_append_text(lines, i > 0 ? "\t" : "");
         append_value(lines, &values[i], false);
@@ -357,23 +357,23 @@ static enum err put(struct store *engine,
     return strbuf_result(lines);
 }
 
-static enum err commit(struct store *engine, struct err_info *info)
+static enum err clickhouse_commit(struct store *engine, struct err_info *info)
 {
-    struct clickhouse_engine *e = of(engine);
+    struct clickhouse_engine *e = clickhouse_of(engine);
     for (size_t i = 0; i < PART_COUNT; i++) {
         if (e->pending[i].len > 0) {
-            TRY(send(e, clickhouse_dialect.insert[i], &e->pending[i], "&insert_distributed_sync=1",
-                     NULL, info));
+            TRY(send_statement(e, clickhouse_dialect.insert[i], &e->pending[i],
+                               "&insert_distributed_sync=1", NULL, info));
         }
     }
-    abandon(engine);
+    clickhouse_abandon(engine);
     return ERR_OK;
 }
 
 static MUST_USE enum err
-run(struct clickhouse_engine *e, const char *statement, struct err_info *info)
+run_statement(struct clickhouse_engine *e, const char *statement, struct err_info *info)
 {
-    return send(e, statement, NULL, "", NULL, info);
+    return send_statement(e, statement, NULL, "", NULL, info);
 }
 
 // Run statements, ended by NULL.
@@ -381,7 +381,7 @@ static MUST_USE enum err
 run_all(struct clickhouse_engine *e, const char *const *statements, struct err_info *info)
 {
     for (; *statements != NULL; statements++) {
-        TRY(run(e, *statements, info));
+        TRY(run_statement(e, *statements, info));
     }
     return ERR_OK;
 }
@@ -398,7 +398,7 @@ remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct
         }
         strbuf_append_char(&statement, ')');
         TRY(strbuf_result(&statement));
-        TRY(run(of(engine), strbuf_text(&statement), info));
+        TRY(run_statement(clickhouse_of(engine), strbuf_text(&statement), info));
     }
     return ERR_OK;
 }
@@ -436,7 +436,7 @@ static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_
                           " FROM %s.recordings WHERE unknown LIKE '%%,%s,%%')",
                           tables[t], key, database, key);
             TRY(strbuf_result(&sql));
-            TRY(run(e, strbuf_text(&sql), info));
+            TRY(run_statement(e, strbuf_text(&sql), info));
         }
     }
     return ERR_OK;
@@ -446,7 +446,7 @@ static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_
 // does not tell of these tables, since those of other servers, Distributed tables over them, and an
 // upgrade that was cut short have the column or the mark alone.
 static MUST_USE enum err
-upgrade(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
+upgrade_schema(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
 {
     int64_t columns = 0;
     int64_t plain = 0;
@@ -477,13 +477,14 @@ upgrade(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
     TRY(*version < 3 ? forget_unknown(e, info) : ERR_OK);
     TRY(live > 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_live, info));
     if (*version < STORE_VERSION) {
-        TRY(run(e, CLICKHOUSE_MARK, info));
+        TRY(run_statement(e, CLICKHOUSE_MARK, info));
     }
     *version = STORE_VERSION;
     return ERR_OK;
 }
 
-static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct err_info *info)
+static MUST_USE enum err
+check_schema(struct clickhouse_engine *e, bool creates, struct err_info *info)
 {
     int64_t tables = 0;
     int64_t version = 0;
@@ -500,7 +501,7 @@ static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct
     TRY(engine_number(&e->engine, "SELECT max(version) FROM cairn_store", database, &version,
                       info));
     if (version >= 1 && version <= STORE_VERSION) {
-        TRY(upgrade(e, &version, info));
+        TRY(upgrade_schema(e, &version, info));
     }
     return version == STORE_VERSION
                ? ERR_OK
@@ -510,7 +511,8 @@ static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct
 }
 
 // Split an URL into the server and the database, whose name may have letters, digits and _.
-static MUST_USE enum err split(struct clickhouse_engine *e, const char *url, struct err_info *info)
+static MUST_USE enum err
+split_url(struct clickhouse_engine *e, const char *url, struct err_info *info)
 {
     const char *host = strstr(url, "://");
     const char *path = host != NULL ? strchr(host + strlen("://"), '/') : NULL;
@@ -532,20 +534,20 @@ open_url(struct clickhouse_engine *e, const char *url, bool creates, struct err_
     const struct http_client_options options = {.credentials = getenv("CAIRN_STORE_LOGIN"),
                                                 .timeout_ms = TIMEOUT_MS,
                                                 .body_max_bytes = STORE_TEXTS_MAX};
-    TRY(split(e, url, info));
+    TRY(split_url(e, url, info));
     TRY(http_client_check_url(strbuf_text(&e->base), options.credentials != NULL, "--store", info));
     TRY(http_client_new(&options, &e->client, info));
-    return check(e, creates, info);
+    return check_schema(e, creates, info);
 }
 
 static const struct engine_kind clickhouse_kind = {
     .dialect = &clickhouse_dialect,
     .close = close_engine,
-    .query = query,
-    .begin = begin,
-    .put = put,
-    .commit = commit,
-    .abandon = abandon,
+    .query = clickhouse_query,
+    .begin = clickhouse_begin,
+    .put = clickhouse_put,
+    .commit = clickhouse_commit,
+    .abandon = clickhouse_abandon,
     .remove = remove_recordings,
 };
 

@@ -59,7 +59,7 @@ static int64_t hash_of(const struct strbuf *text)
 }
 
 // Return the text cleaned, in scratch buffer `at`.
-static struct store_value clean(struct work *work, size_t at, const char *text)
+static struct store_value clean_text(struct work *work, size_t at, const char *text)
 {
     struct strbuf *out = &work->texts[at];
     strbuf_clear(out);
@@ -75,7 +75,7 @@ static struct store_value clean(struct work *work, size_t at, const char *text)
 }
 
 static MUST_USE enum err
-put(struct work *work, enum store_part part, const struct store_value *values, size_t count)
+put_row(struct work *work, enum store_part part, const struct store_value *values, size_t count)
 {
     for (size_t i = 0; i < NAMES_MAX; i++) {
         TRY(strbuf_result(&work->texts[i]));
@@ -117,7 +117,8 @@ static MUST_USE enum err find_function(struct work *work, uint32_t function, int
         module = module_of(work, found->module, false);
         build_id = (found->flags & CODE_UNKNOWN) != 0 ? module_of(work, found->module, true) : "";
     }
-    struct store_value values[] = {{0}, clean(work, NAME, name), {0}, clean(work, MODULE, module)};
+    struct store_value values[] = {
+        {0}, clean_text(work, NAME, name), {0}, clean_text(work, MODULE, module)};
     struct strbuf *key = &work->texts[KEY];
     struct strbuf *clone_free = &work->texts[NAME];
     strbuf_truncate(clone_free, name_len_without_clones(strbuf_text(clone_free)));
@@ -128,7 +129,7 @@ static MUST_USE enum err find_function(struct work *work, uint32_t function, int
     values[2] = store_text(strbuf_text(&work->texts[SHORT_NAME]));
     const int64_t id = hash_of(key);
     values[0] = store_integer(id != 0 ? id : 1);
-    TRY(put(work, PART_FUNCTIONS, values, ARRAY_LEN(values)));
+    TRY(put_row(work, PART_FUNCTIONS, values, ARRAY_LEN(values)));
     *known = (uint64_t)values[0].integer;
     *out = values[0].integer;
     return ERR_OK;
@@ -167,7 +168,7 @@ static MUST_USE enum err add_stack(struct work *work,
     struct strbuf *frames = &work->texts[FRAMES];
     struct strbuf *key = &work->texts[KEY];
     struct stack_costs stack = {.costs = *call_sites_costs(sites, node)};
-    const struct store_value file_value = clean(work, FILE_NAME, file);
+    const struct store_value file_value = clean_text(work, FILE_NAME, file);
     TRY(find_function(work, function_at(work, site->location), &stack.function));
     strbuf_clear(frames);
     TRY(append_frames(work, &sites->tree, node, frames));
@@ -183,7 +184,7 @@ static MUST_USE enum err add_stack(struct work *work,
     const struct store_value values[] = {store_integer(stack.id), store_integer(stack.function),
                                          file_value, store_integer(line),
                                          store_text(strbuf_text(frames))};
-    TRY(put(work, PART_STACKS, values, ARRAY_LEN(values)));
+    TRY(put_row(work, PART_STACKS, values, ARRAY_LEN(values)));
     TRY(map_u64_put(&work->by_id, (uint64_t)stack.id, (uint32_t)work->stacks.len));
     return stack_costs_vec_push(&work->stacks, stack);
 }
@@ -201,7 +202,7 @@ static MUST_USE enum err put_stacks(struct work *work)
     return ERR_OK;
 }
 
-static struct store_value clamped(uint64_t number)
+static struct store_value clamped_number(uint64_t number)
 {
     return store_integer(number > INT64_MAX ? INT64_MAX : (int64_t)number);
 }
@@ -210,11 +211,11 @@ static struct store_value clamped(uint64_t number)
 static struct store_value
 known_cost(const struct work *work, const struct costs *costs, enum cost cost)
 {
-    return selection_knows(work->source->selection, cost) ? clamped(costs->values[cost])
+    return selection_knows(work->source->selection, cost) ? clamped_number(costs->values[cost])
                                                           : (struct store_value){0};
 }
 
-static const char *chosen(const char *label, const char *recorded)
+static const char *chosen_label(const char *label, const char *recorded)
 {
     return label != NULL ? label : recorded;
 }
@@ -246,10 +247,11 @@ static struct facts facts_of(struct work *work)
     const struct rec_meta *meta = &work->profile->recording.meta;
     const char *program = path_file_name(profile_string(work->profile, meta->program));
     return (struct facts){
-        .service = clean(work, 0, chosen(labels->service, program)),
-        .version = clean(work, 1, chosen(labels->version, program_version(work))),
-        .host = clean(work, 2, chosen(labels->host, profile_string(work->profile, meta->host))),
-        .time = clamped(meta->start_unix_ns / NS_PER_S),
+        .service = clean_text(work, 0, chosen_label(labels->service, program)),
+        .version = clean_text(work, 1, chosen_label(labels->version, program_version(work))),
+        .host = clean_text(work, 2,
+                           chosen_label(labels->host, profile_string(work->profile, meta->host))),
+        .time = clamped_number(meta->start_unix_ns / NS_PER_S),
     };
 }
 
@@ -269,7 +271,7 @@ static MUST_USE enum err put_rows(struct work *work, const struct facts *facts)
         for (int cost = 0; cost < COST_COUNT; cost++) {
             values[7 + cost] = known_cost(work, &stack->costs, (enum cost)cost);
         }
-        TRY(put(work, PART_ROWS, values, ARRAY_LEN(values)));
+        TRY(put_row(work, PART_ROWS, values, ARRAY_LEN(values)));
     }
     return ERR_OK;
 }
@@ -323,26 +325,26 @@ static MUST_USE enum err put_recording(struct work *work, const struct facts *fa
         facts->version,
         facts->host,
         facts->time,
-        clean(work, 3, work->source->path),
-        clean(work, 4, profile_string(work->profile, meta->program)),
-        clean(work, 5, profile_string(work->profile, meta->command_line)),
+        clean_text(work, 3, work->source->path),
+        clean_text(work, 4, profile_string(work->profile, meta->program)),
+        clean_text(work, 5, profile_string(work->profile, meta->command_line)),
         store_text(work->source->labels->labels), // JSON, escaped already
         store_text(profile_state_name(work->profile)),
         store_integer(meta->exit_status),
         store_integer(work->source->labels->is_oom || looks_like_oom(work->profile)),
         store_integer(sampling.is_sampled),
         unknown_costs(work, 7),
-        clamped(summary.runtime_ms),
-        clamped(summary.peak_time_ms),
-        clamped(summary.peak_error_bytes),
-        clamped(summary.peak_rss_bytes),
-        clamped(lost_events(recording)),
+        clamped_number(summary.runtime_ms),
+        clamped_number(summary.peak_time_ms),
+        clamped_number(summary.peak_error_bytes),
+        clamped_number(summary.peak_rss_bytes),
+        clamped_number(lost_events(recording)),
     };
     for (int cost = 0; cost < COST_COUNT; cost++) {
         values[19 + cost] = known_cost(work, &summary.costs, (enum cost)cost);
     }
-    values[19 + COST_COUNT] = clamped(sampling.is_sampled ? sampling.bytes : 0);
-    return put(work, PART_RECORDINGS, values, ARRAY_LEN(values));
+    values[19 + COST_COUNT] = clamped_number(sampling.is_sampled ? sampling.bytes : 0);
+    return put_row(work, PART_RECORDINGS, values, ARRAY_LEN(values));
 }
 
 static MUST_USE enum err put_all(struct work *work)

@@ -42,12 +42,12 @@ struct sqlite_engine {
     uint64_t end_ms; // of a user's statement (CLOCK_MONOTONIC); UINT64_MAX: no limit; 0: none runs
 };
 
-static struct sqlite_engine *of(struct store *engine)
+static struct sqlite_engine *sqlite_of(struct store *engine)
 {
     return (struct sqlite_engine *)engine;
 }
 
-static enum err fail(const struct sqlite_engine *e, struct err_info *info)
+static enum err fail_with_message(const struct sqlite_engine *e, struct err_info *info)
 {
     const int code = sqlite3_errcode(e->database);
     switch (code) {
@@ -85,14 +85,16 @@ static enum err fail(const struct sqlite_engine *e, struct err_info *info)
     }
 }
 
-static MUST_USE enum err run(struct sqlite_engine *e, const char *sql, struct err_info *info)
+static MUST_USE enum err run_sql(struct sqlite_engine *e, const char *sql, struct err_info *info)
 {
-    return sqlite3_exec(e->database, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : fail(e, info);
+    return sqlite3_exec(e->database, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? ERR_OK
+               : fail_with_message(e, info);
 }
 
 static void close_engine(struct store *engine)
 {
-    struct sqlite_engine *e = of(engine);
+    struct sqlite_engine *e = sqlite_of(engine);
     for (size_t i = 0; i < PART_COUNT; i++) {
         (void)sqlite3_finalize(e->inserts[i]); // repeats an error that was reported
     }
@@ -101,7 +103,7 @@ static void close_engine(struct store *engine)
     free(e);
 }
 
-static void bind(sqlite3_stmt *statement, const struct store_value *values, size_t count)
+static void bind_values(sqlite3_stmt *statement, const struct store_value *values, size_t count)
 {
     const int used = sqlite3_bind_parameter_count(statement);
     for (int i = 0; i < (int)count && i < used; i++) {
@@ -181,7 +183,7 @@ static MUST_USE enum err add_row(sqlite3_stmt *statement, struct store_table *ou
     return ERR_OK;
 }
 
-static MUST_USE enum err fetch(sqlite3_stmt *statement, int *status, struct store_table *out)
+static MUST_USE enum err fetch_row(sqlite3_stmt *statement, int *status, struct store_table *out)
 {
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
         const char *name = sqlite3_column_name(statement, i);
@@ -194,11 +196,11 @@ static MUST_USE enum err fetch(sqlite3_stmt *statement, int *status, struct stor
 }
 
 // Compile one statement. A user's may only read, and nothing may follow it.
-static MUST_USE enum err prepare(struct sqlite_engine *e,
-                                 const char *sql,
-                                 bool is_foreign,
-                                 sqlite3_stmt **out,
-                                 struct err_info *info)
+static MUST_USE enum err prepare_statement(struct sqlite_engine *e,
+                                           const char *sql,
+                                           bool is_foreign,
+                                           sqlite3_stmt **out,
+                                           struct err_info *info)
 {
     const char *rest = "";
     // json_each declares its own table at its first use, which the authorizer would refuse.
@@ -217,7 +219,7 @@ static MUST_USE enum err prepare(struct sqlite_engine *e,
         return err_set(info, ERR_INVALID, "the query: %s", sqlite3_errmsg(e->database));
     }
     if (status != SQLITE_OK) {
-        return fail(e, info);
+        return fail_with_message(e, info);
     }
     if (*out == NULL || rest[strspn(rest, "; \t\r\n")] != '\0') {
         (void)sqlite3_finalize(*out); // it never ran
@@ -251,27 +253,27 @@ static void end_foreign(struct sqlite_engine *e, int usual_bytes)
     (void)sqlite3_hard_heap_limit64(0); // none; as above
 }
 
-static enum err query(struct store *engine,
-                      const char *sql,
-                      const struct store_value *values,
-                      size_t count,
-                      bool is_foreign,
-                      struct store_table *out,
-                      struct err_info *info)
+static enum err sqlite_query(struct store *engine,
+                             const char *sql,
+                             const struct store_value *values,
+                             size_t count,
+                             bool is_foreign,
+                             struct store_table *out,
+                             struct err_info *info)
 {
-    struct sqlite_engine *e = of(engine);
+    struct sqlite_engine *e = sqlite_of(engine);
     sqlite3_stmt *statement = NULL;
     const int usual_bytes = is_foreign ? begin_foreign(e) : 0;
-    enum err problem = prepare(e, sql, is_foreign, &statement, info);
+    enum err problem = prepare_statement(e, sql, is_foreign, &statement, info);
     int status = SQLITE_OK;
     if (problem == ERR_OK) {
-        bind(statement, values, count);
-        problem = fetch(statement, &status, out);
+        bind_values(statement, values, count);
+        problem = fetch_row(statement, &status, out);
     }
     if (problem == ERR_LIMIT) {
         (void)err_set(info, problem, "the answer is too long: use LIMIT"); // returned below
     } else if (problem == ERR_OK && status != SQLITE_DONE) {
-        problem = fail(e, info);
+        problem = fail_with_message(e, info);
     }
     (void)sqlite3_finalize(statement); // repeats the result of sqlite3_step; NULL is accepted
     if (is_foreign) {
@@ -282,50 +284,50 @@ static enum err query(struct store *engine,
 
 // --- additions -----------------------------------------------------------------------------------
 
-static enum err begin(struct store *engine, struct err_info *info)
+static enum err sqlite_begin(struct store *engine, struct err_info *info)
 {
-    return run(of(engine), "BEGIN IMMEDIATE", info);
+    return run_sql(sqlite_of(engine), "BEGIN IMMEDIATE", info);
 }
 
-static enum err put(struct store *engine,
-                    enum store_part part,
-                    const struct store_value *values,
-                    size_t count,
-                    struct err_info *info)
+static enum err sqlite_put(struct store *engine,
+                           enum store_part part,
+                           const struct store_value *values,
+                           size_t count,
+                           struct err_info *info)
 {
-    struct sqlite_engine *e = of(engine);
+    struct sqlite_engine *e = sqlite_of(engine);
     sqlite3_stmt **insert = &e->inserts[part];
     if (*insert == NULL &&
         sqlite3_prepare_v3(e->database, sqlite_dialect.insert[part], -1, SQLITE_PREPARE_PERSISTENT,
                            insert, NULL) != SQLITE_OK) {
-        return fail(e, info);
+        return fail_with_message(e, info);
     }
-    bind(*insert, values, count);
+    bind_values(*insert, values, count);
     const int status = sqlite3_step(*insert);
-    const enum err problem = status == SQLITE_DONE ? ERR_OK : fail(e, info);
+    const enum err problem = status == SQLITE_DONE ? ERR_OK : fail_with_message(e, info);
     (void)sqlite3_reset(*insert);          // repeats the result of sqlite3_step
     (void)sqlite3_clear_bindings(*insert); // always succeeds; the texts may end now
     return problem;
 }
 
-static enum err commit(struct store *engine, struct err_info *info)
+static enum err sqlite_commit(struct store *engine, struct err_info *info)
 {
-    return run(of(engine), "COMMIT", info);
+    return run_sql(sqlite_of(engine), "COMMIT", info);
 }
 
-static void abandon(struct store *engine)
+static void sqlite_abandon(struct store *engine)
 {
     // Without a transaction there is nothing to do; some failures have ended it already.
-    (void)sqlite3_exec(of(engine)->database, "ROLLBACK", NULL, NULL, NULL);
+    (void)sqlite3_exec(sqlite_of(engine)->database, "ROLLBACK", NULL, NULL, NULL);
 }
 
 // Commit what was done without a problem, else abandon it. Return the first problem.
 static MUST_USE enum err
 end_transaction(struct store *engine, enum err problem, struct err_info *info)
 {
-    problem = problem == ERR_OK ? commit(engine, info) : problem;
+    problem = problem == ERR_OK ? sqlite_commit(engine, info) : problem;
     if (problem != ERR_OK) {
-        abandon(engine);
+        sqlite_abandon(engine);
     }
     return problem;
 }
@@ -339,22 +341,22 @@ remove_all(struct sqlite_engine *e, const int64_t *ids, size_t count, struct err
         for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
             CLEANUP(store_table_release) struct store_table none = {0};
             const struct store_value id = store_integer(ids[i]);
-            TRY(query(&e->engine, tables[t], &id, 1, false, &none, info));
+            TRY(sqlite_query(&e->engine, tables[t], &id, 1, false, &none, info));
         }
     }
-    return run(e,
-               "DELETE FROM stacks WHERE stack_id NOT IN (SELECT stack_id FROM row_costs);"
-               "DELETE FROM functions WHERE function_id NOT IN (SELECT function_id FROM stacks)"
-               " AND function_id NOT IN (SELECT value FROM stacks,"
-               " json_each('['||stacks.frames||']'));",
-               info);
+    return run_sql(e,
+                   "DELETE FROM stacks WHERE stack_id NOT IN (SELECT stack_id FROM row_costs);"
+                   "DELETE FROM functions WHERE function_id NOT IN (SELECT function_id FROM stacks)"
+                   " AND function_id NOT IN (SELECT value FROM stacks,"
+                   " json_each('['||stacks.frames||']'));",
+                   info);
 }
 
 static enum err
 remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct err_info *info)
 {
-    TRY(begin(engine, info));
-    return end_transaction(engine, remove_all(of(engine), ids, count, info), info);
+    TRY(sqlite_begin(engine, info));
+    return end_transaction(engine, remove_all(sqlite_of(engine), ids, count, info), info);
 }
 
 // --- opening -------------------------------------------------------------------------------------
@@ -364,25 +366,25 @@ static MUST_USE enum err
 run_all(struct sqlite_engine *e, const char *const *statements, struct err_info *info)
 {
     for (; *statements != NULL; statements++) {
-        TRY(run(e, *statements, info));
+        TRY(run_sql(e, *statements, info));
     }
     return ERR_OK;
 }
 
-static MUST_USE enum err create(struct sqlite_engine *e, struct err_info *info)
+static MUST_USE enum err create_schema(struct sqlite_engine *e, struct err_info *info)
 {
     // Neither may be set within a transaction. Without them the store works, too.
     (void)sqlite3_exec(e->database, "PRAGMA auto_vacuum=FULL", NULL, NULL, NULL);
     (void)sqlite3_exec(e->database, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
-    TRY(begin(&e->engine, info));
+    TRY(sqlite_begin(&e->engine, info));
     return end_transaction(&e->engine, run_all(e, sqlite_dialect.schema, info), info);
 }
 
 // Give an older store what this version has, unless another program has just done so.
-static MUST_USE enum err upgrade(struct sqlite_engine *e, struct err_info *info)
+static MUST_USE enum err upgrade_schema(struct sqlite_engine *e, struct err_info *info)
 {
     int64_t version = 0;
-    TRY(begin(&e->engine, info));
+    TRY(sqlite_begin(&e->engine, info));
     enum err problem =
         engine_number(&e->engine, "PRAGMA user_version", (struct store_value){0}, &version, info);
     if (problem == ERR_OK && version == 1) {
@@ -398,7 +400,7 @@ static MUST_USE enum err upgrade(struct sqlite_engine *e, struct err_info *info)
 }
 
 // Check that the file is a store of this version. An empty one becomes a store if `creates`.
-static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err_info *info)
+static MUST_USE enum err check_schema(struct sqlite_engine *e, bool creates, struct err_info *info)
 {
     int64_t application = 0;
     int64_t version = 0;
@@ -408,7 +410,7 @@ static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err
     TRY(engine_number(&e->engine, "PRAGMA user_version", none, &version, info));
     TRY(engine_number(&e->engine, "SELECT count(*) FROM sqlite_master", none, &tables, info));
     if (application == 0 && tables == 0 && creates) {
-        return create(e, info);
+        return create_schema(e, info);
     }
     if (application != APPLICATION_ID) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", e->path);
@@ -417,7 +419,7 @@ static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err
         return run_all(e, sqlite_dialect.show_live, info); // queries have the same answers then
     }
     if (version >= 1 && version < STORE_VERSION) {
-        return upgrade(e, info);
+        return upgrade_schema(e, info);
     }
     if (version != STORE_VERSION) {
         return err_set(info, ERR_UNSUPPORTED,
@@ -463,7 +465,7 @@ static MUST_USE enum err open_database(struct sqlite_engine *e, struct err_info 
     }
     TRY(strbuf_result(&place));
     if (sqlite3_open_v2(strbuf_text(&place), &e->database, flags, NULL) != SQLITE_OK) {
-        return e->database != NULL ? fail(e, info) : ERR_NO_MEMORY;
+        return e->database != NULL ? fail_with_message(e, info) : ERR_NO_MEMORY;
     }
     return ERR_OK;
 }
@@ -507,20 +509,20 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
                                 round_up, NULL, NULL) != SQLITE_OK ||
         sqlite3_create_function(e->database, "sqrt", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                 square_root, NULL, NULL) != SQLITE_OK) {
-        return fail(e, info);
+        return fail_with_message(e, info);
     }
-    TRY(check(e, creates, info));
-    return run(e, "PRAGMA synchronous=NORMAL", info);
+    TRY(check_schema(e, creates, info));
+    return run_sql(e, "PRAGMA synchronous=NORMAL", info);
 }
 
 static const struct engine_kind sqlite_kind = {
     .dialect = &sqlite_dialect,
     .close = close_engine,
-    .query = query,
-    .begin = begin,
-    .put = put,
-    .commit = commit,
-    .abandon = abandon,
+    .query = sqlite_query,
+    .begin = sqlite_begin,
+    .put = sqlite_put,
+    .commit = sqlite_commit,
+    .abandon = sqlite_abandon,
     .remove = remove_recordings,
 };
 

@@ -172,12 +172,12 @@ static MUST_USE enum err count_more(struct store *store,
     return ERR_OK;
 }
 
-static MUST_USE enum err ask(struct store *store,
-                             const struct store_query *query,
-                             const struct store_scope *scope,
-                             const char *const *words,
-                             struct store_table *out,
-                             struct err_info *info)
+static MUST_USE enum err ask_number(struct store *store,
+                                    const struct store_query *query,
+                                    const struct store_scope *scope,
+                                    const char *const *words,
+                                    struct store_table *out,
+                                    struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf sql = {0};
     char unknown[64];
@@ -225,7 +225,7 @@ enum err store_ask(struct store *store,
         CLEANUP(store_table_release) struct store_table versions = {0};
         struct store_scope all = *scope;
         all.limit = 0;
-        TRY(ask(store, &query_versions, &all, NULL, &versions, info));
+        TRY(ask_number(store, &query_versions, &all, NULL, &versions, info));
         for (size_t i = 0; i < QUERY_WORDS_MAX; i++) {
             if (!has_version(&versions, words[i])) {
                 return err_set(info, ERR_NOT_FOUND, "no recording has the version '%.200s'",
@@ -233,7 +233,7 @@ enum err store_ask(struct store *store,
             }
         }
     }
-    return ask(store, query, scope, words, out, info);
+    return ask_number(store, query, scope, words, out, info);
 }
 
 enum err store_select(struct store *store,
@@ -253,7 +253,7 @@ enum err store_prune(struct store *store,
 {
     CLEANUP(store_table_release) struct store_table table = {0};
     CLEANUP(u64_vec_release) struct u64_vec ids = {0};
-    TRY(ask(store, &query_ids, scope, NULL, &table, info));
+    TRY(ask_number(store, &query_ids, scope, NULL, &table, info));
     const size_t count = store_table_rows(&table);
     TRY(u64_vec_resize(&ids, count));
     for (size_t i = 0; i < count; i++) {

@@ -61,7 +61,7 @@ struct setting {
     struct err_info *info;
 };
 
-static enum err refuse(const struct setting *setting, const char *what)
+static enum err refuse_setting(const struct setting *setting, const char *what)
 {
     return err_set(setting->info, ERR_INVALID, "%.200s:%u: %.60s: %s", setting->path,
                    setting->entry->line, toml_text(&setting->plan->file, setting->entry->key),
@@ -82,7 +82,7 @@ static MUST_USE enum err value_text(const struct setting *setting, struct strbuf
     case TOML_BOOLEAN:
         break;
     }
-    return refuse(setting, "this is neither true nor false");
+    return refuse_setting(setting, "this is neither true nor false");
 }
 
 static MUST_USE enum err set_budget(const struct setting *setting, enum budget_measure measure)
@@ -93,11 +93,11 @@ static MUST_USE enum err set_budget(const struct setting *setting, enum budget_m
     char sentence[96];
     TRY(value_text(setting, &text));
     if (setting->function != NULL && !budget_get_info(measure)->has_stacks) {
-        return refuse(setting, "this budget applies to whole processes only");
+        return refuse_setting(setting, "this budget applies to whole processes only");
     }
     if (parse_limit(measure, strbuf_text(&text), &budget.limit, &expected) != ERR_OK) {
         (void)snprintf(sentence, sizeof(sentence), "this is not %s", expected); // fits
-        return refuse(setting, sentence);
+        return refuse_setting(setting, sentence);
     }
     return add_budget(setting->plan, budget);
 }
@@ -105,7 +105,7 @@ static MUST_USE enum err set_budget(const struct setting *setting, enum budget_m
 static MUST_USE enum err set_text(const struct setting *setting, const char **out)
 {
     if (setting->entry->type != TOML_TEXT) {
-        return refuse(setting, "this is a text, in quotes");
+        return refuse_setting(setting, "this is a text, in quotes");
     }
     *out = toml_text(&setting->plan->file, setting->entry->text);
     return ERR_OK;
@@ -129,15 +129,16 @@ static MUST_USE enum err set_in_check(const struct setting *setting)
         CLEANUP(strbuf_release) struct strbuf text = {0};
         TRY(value_text(setting, &text));
         plan->has_growth = percent_parse(strbuf_text(&text), &plan->growth);
-        return plan->has_growth ? ERR_OK : refuse(setting, "this is not a percentage such as 5%");
+        return plan->has_growth ? ERR_OK
+                                : refuse_setting(setting, "this is not a percentage such as 5%");
     }
     if (strcmp(key, "allow-missing") == 0) {
         plan->allows_missing = setting->entry->boolean;
         return setting->entry->type == TOML_BOOLEAN
                    ? ERR_OK
-                   : refuse(setting, "this is neither true nor false");
+                   : refuse_setting(setting, "this is neither true nor false");
     }
-    return refuse(setting, "unknown setting");
+    return refuse_setting(setting, "unknown setting");
 }
 
 // Find the match of a [[function]], which may follow its budgets.
@@ -167,7 +168,7 @@ static MUST_USE enum err set_in_function(struct setting setting)
     if (measure != BUDGET_MEASURE_COUNT) {
         return set_budget(&setting, measure);
     }
-    return strcmp(key, "match") == 0 ? ERR_OK : refuse(&setting, "unknown setting");
+    return strcmp(key, "match") == 0 ? ERR_OK : refuse_setting(&setting, "unknown setting");
 }
 
 // Whether the table is for others: name_options.c, record_options.c, and rust/cargo-cairn, which
@@ -197,7 +198,7 @@ apply_file(struct check_plan *plan, const char *path, struct err_info *info)
         const struct toml_table *table = &plan->file.tables.items[entry->table];
         struct setting setting = {.plan = plan, .path = path, .entry = entry, .info = info};
         if (entry->table == 0) {
-            return refuse(&setting, "settings belong in [check] or [[function]]");
+            return refuse_setting(&setting, "settings belong in [check] or [[function]]");
         }
         if (!is_of_others(toml_text(&plan->file, table->name), table->is_element)) {
             TRY(table->is_element ? set_in_function(setting) : set_in_check(&setting));

@@ -76,7 +76,7 @@ static void destroy_actions(posix_spawn_file_actions_t *actions)
     (void)posix_spawn_file_actions_destroy(actions); // cannot fail
 }
 
-static bool spawn(char *const *arguments)
+static bool spawn_browser(char *const *arguments)
 {
     CLEANUP(destroy_attributes) posix_spawnattr_t attributes;
     CLEANUP(destroy_actions) posix_spawn_file_actions_t actions;
@@ -111,7 +111,7 @@ static bool browser_open(const char *url)
     // The kernel reaps the child; this process does not wait for it.
     struct sigaction forget = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT};
     char *arguments[] = {name.data, address.data, NULL};
-    return sigaction(SIGCHLD, &forget, NULL) == 0 && spawn(arguments);
+    return sigaction(SIGCHLD, &forget, NULL) == 0 && spawn_browser(arguments);
 }
 
 // Return a descriptor that becomes readable when a signal asks the server to stop, or -1. Threads
@@ -162,7 +162,7 @@ page_address_of(const struct server *server, const char *token, const struct ana
 }
 
 // Print the address. Return false if stdout cannot be written.
-static bool announce(const struct server *server, const struct analyze_fields *fields)
+static bool announce_page(const struct server *server, const struct analyze_fields *fields)
 {
     (void)puts(page_address_of(server, server_token(server), fields).text);
     if (command_finish_output(STATUS_OK) != STATUS_OK) {
@@ -176,7 +176,7 @@ static bool announce(const struct server *server, const struct analyze_fields *f
     return true;
 }
 
-static int serve(const char *path, const struct analyze_fields *fields)
+static int serve_file(const char *path, const struct analyze_fields *fields)
 {
     struct err_info info = {0};
     struct progress progress;
@@ -204,7 +204,7 @@ static int serve(const char *path, const struct analyze_fields *fields)
     if (problem != ERR_OK) {
         return command_error(&info);
     }
-    if (!announce(server, fields)) {
+    if (!announce_page(server, fields)) {
         return STATUS_USAGE;
     }
     server_run(server, stop_fd);
@@ -231,7 +231,7 @@ static int run(void *context, int count, char **operands)
         return command_refuse(&command_analyze, "--port: %u is not a port; write 1 to 65535",
                               fields->port);
     }
-    return serve(fields->store == NULL ? operands[0] : NULL, fields);
+    return serve_file(fields->store == NULL ? operands[0] : NULL, fields);
 }
 
 const struct command command_analyze = {

@@ -4,14 +4,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
 #include "cli/options/option_values.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
 #include "symbols/name_cache.h"
-
-#define NS_PER_S 1000000000
 
 static uint64_t sum_bytes(const struct cache_file_vec *files)
 {
@@ -67,7 +66,7 @@ static MUST_USE enum err print_size(const struct name_cache *cache, struct err_i
 }
 
 static MUST_USE enum err
-list(const struct name_cache *cache, const char *word, struct err_info *info)
+list_cache(const struct name_cache *cache, const char *word, struct err_info *info)
 {
     (void)word;
     TRY(print_files(cache, info));
@@ -75,14 +74,14 @@ list(const struct name_cache *cache, const char *word, struct err_info *info)
 }
 
 static MUST_USE enum err
-size(const struct name_cache *cache, const char *word, struct err_info *info)
+bound_cache(const struct name_cache *cache, const char *word, struct err_info *info)
 {
     (void)word;
     return print_size(cache, info);
 }
 
 static MUST_USE enum err
-clear(const struct name_cache *cache, const char *word, struct err_info *info)
+clear_cache(const struct name_cache *cache, const char *word, struct err_info *info)
 {
     size_t count = 0;
     (void)word;
@@ -106,12 +105,12 @@ static const struct {
     const char *name;
     bool takes_word;
     enum err (*run)(const struct name_cache *cache, const char *word, struct err_info *info);
-} actions[] = {{"list", false, list},
-               {"size", false, size},
-               {"clear", false, clear},
+} actions[] = {{"list", false, list_cache},
+               {"size", false, bound_cache},
+               {"clear", false, clear_cache},
                {"limit", true, set_limit}};
 
-static MUST_USE enum err act(int count, char **words, struct err_info *info)
+static MUST_USE enum err run_action(int count, char **words, struct err_info *info)
 {
     CLEANUP(name_cache_release) struct name_cache cache = {0};
     const char *name = count > 0 ? words[0] : "list";
@@ -132,7 +131,7 @@ static int run(void *fields, int count, char **operands)
 {
     struct err_info info = {0};
     (void)fields; // it has none
-    const enum err problem = act(count, operands, &info);
+    const enum err problem = run_action(count, operands, &info);
     if (problem == ERR_UNSUPPORTED) {
         return command_usage_error(&command_cache, &info);
     }

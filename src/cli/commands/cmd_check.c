@@ -127,8 +127,9 @@ write_junit(const struct check_results *results, const char *path, struct err_in
     return replacement_commit(&file, false, info);
 }
 
-static MUST_USE enum err
-tell(const struct check_results *results, const struct check_fields *fields, struct err_info *info)
+static MUST_USE enum err write_results(const struct check_results *results,
+                                       const struct check_fields *fields,
+                                       struct err_info *info)
 {
     enum err problem = ERR_OK;
     if (fields->use_json) {
@@ -143,18 +144,18 @@ tell(const struct check_results *results, const struct check_fields *fields, str
     return fields->junit != NULL ? write_junit(results, fields->junit, info) : ERR_OK;
 }
 
-static MUST_USE enum err evaluate(const char *path,
-                                  const struct check_plan *plan,
-                                  const struct check_fields *fields,
-                                  struct check_results *results,
-                                  struct err_info *info)
+static MUST_USE enum err evaluate_file(const char *path,
+                                       const struct check_plan *plan,
+                                       const struct check_fields *fields,
+                                       struct check_results *results,
+                                       struct err_info *info)
 {
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
     TRY(name_places_init(&names, &fields->names, info));
     TRY(warnings_open_profile(path, &names.sources, &profile, info));
     TRY(check_evaluate(results, plan, profile, &names.sources, &fields->filter, info));
-    TRY(tell(results, fields, info));
+    TRY(write_results(results, fields, info));
     return fields->sarif != NULL
                ? check_write_sarif(results, profile, &fields->filter, path, fields->sarif, info)
                : ERR_OK;
@@ -166,7 +167,7 @@ static int check_file(const char *path,
                       struct check_results *results)
 {
     struct err_info info = {0};
-    const enum err problem = evaluate(path, plan, fields, results, &info);
+    const enum err problem = evaluate_file(path, plan, fields, results, &info);
     return command_end(problem, &info, check_broken_count(results) > 0 ? STATUS_FOUND : STATUS_OK);
 }
 

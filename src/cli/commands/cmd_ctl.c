@@ -104,7 +104,7 @@ wait_for_reload(const char *recording, struct strbuf *reply, struct err_info *in
     return err_set(info, ERR_DEAD, "the server of --listen does not answer");
 }
 
-static int ask(const char *recording, const char *action, const char *text, bool use_json)
+static int ask_recorder(const char *recording, const char *action, const char *text, bool use_json)
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     struct err_info info = {0};
@@ -139,7 +139,7 @@ static int run(void *context, int count, char **operands)
         return command_refuse(&command_ctl, "'%s' takes %s", action,
                               has_text ? "one text; quote it" : "nothing more");
     }
-    return ask(operands[0], action, has_text ? operands[2] : NULL, fields->use_json);
+    return ask_recorder(operands[0], action, has_text ? operands[2] : NULL, fields->use_json);
 }
 
 const struct command command_ctl = {

@@ -187,7 +187,8 @@ static MUST_USE enum err add_file(struct store *store,
     return store_add(store, strbuf_text(&place), &selection, labels, out_is_new, info);
 }
 
-static MUST_USE enum err add(struct store *store, const struct call *call, struct err_info *info)
+static MUST_USE enum err
+add_recordings(struct store *store, const struct call *call, struct err_info *info)
 {
     CLEANUP(name_places_release) struct name_places names = {0};
     uint64_t added = 0;
@@ -212,7 +213,7 @@ static MUST_USE enum err add(struct store *store, const struct call *call, struc
     return ERR_OK;
 }
 
-static MUST_USE enum err show(const struct call *call, const struct store_table *table)
+static MUST_USE enum err show_table(const struct call *call, const struct store_table *table)
 {
     const enum table_form form = call->fields->use_json  ? TABLE_JSON
                                  : call->fields->use_csv ? TABLE_CSV
@@ -256,18 +257,18 @@ static MUST_USE enum err compare_times(struct store *store,
     return ERR_OK;
 }
 
-static MUST_USE enum err ask(struct store *store,
-                             const struct store_query *query,
-                             const struct call *call,
-                             char *const *words,
-                             struct err_info *info)
+static MUST_USE enum err ask_store(struct store *store,
+                                   const struct store_query *query,
+                                   const struct call *call,
+                                   char *const *words,
+                                   struct err_info *info)
 {
     CLEANUP(store_table_release) struct store_table table = {0};
     if (query->compares) {
         TRY(compare_times(store, call, query->words_are_versions ? words : NULL, info));
     }
     TRY(store_ask(store, query, &call->scope, (const char *const *)words, &table, info));
-    return show(call, &table);
+    return show_table(call, &table);
 }
 
 static MUST_USE enum err
@@ -286,13 +287,14 @@ run_query(struct store *store, const struct call *call, struct err_info *info)
                        format_things((uint64_t)needed, "more word", "more words").text);
     }
     if (query != NULL) {
-        return ask(store, query, call, call->words + 1, info);
+        return ask_store(store, query, call, call->words + 1, info);
     }
     TRY(store_select(store, call->words[0], call->fields->limit_ms, &table, info));
-    return show(call, &table);
+    return show_table(call, &table);
 }
 
-static MUST_USE enum err prune(struct store *store, const struct call *call, struct err_info *info)
+static MUST_USE enum err
+prune_store(struct store *store, const struct call *call, struct err_info *info)
 {
     const struct store_fields *fields = call->fields;
     struct store_scope scope = call->scope;
@@ -330,13 +332,13 @@ static const struct action {
     const struct store_query *query; // NULL: `run`
     enum err (*run)(struct store *store, const struct call *call, struct err_info *info);
 } actions[] = {
-    {"add", 1, INT32_MAX, "FILE...", true, false, NULL, add},
+    {"add", 1, INT32_MAX, "FILE...", true, false, NULL, add_recordings},
     {"list", 0, 0, "no operand", false, false, &query_list, NULL},
     {"top", 0, 0, "no operand", false, false, &query_top, NULL},
     {"diff", 2, 2, "two versions: OLD and NEW", false, false, &query_diff, NULL},
     {"query", 1, 1 + QUERY_WORDS_MAX, "growth, hosts, history, oom or a SELECT", false, false, NULL,
      run_query},
-    {"prune", 0, 0, "no operand", false, false, NULL, prune},
+    {"prune", 0, 0, "no operand", false, false, NULL, prune_store},
     {"schema", 0, 0, "no operand", false, true, NULL, print_schema},
 };
 
@@ -361,14 +363,14 @@ static MUST_USE enum err find_action(const struct call *call,
 }
 
 static MUST_USE enum err
-act(const struct action *action, const struct call *call, struct err_info *info)
+run_action(const struct action *action, const struct call *call, struct err_info *info)
 {
     CLEANUP(store_closep) struct store *store = NULL;
     if (action->needs_none) {
         return action->run(NULL, call, info);
     }
     TRY(store_open(call->fields->place, action->creates, &store, info));
-    return action->query != NULL ? ask(store, action->query, call, call->words, info)
+    return action->query != NULL ? ask_store(store, action->query, call, call->words, info)
                                  : action->run(store, call, info);
 }
 
@@ -388,7 +390,7 @@ static int run(void *context, int count, char **operands)
         return command_usage_error(&command_store, &info);
     }
     call.labels = strbuf_text(&labels);
-    return command_end(act(action, &call, &info), &info, STATUS_OK);
+    return command_end(run_action(action, &call, &info), &info, STATUS_OK);
 }
 
 static const char *const action_names[] = {"add",   "list",  "top",    "diff",

@@ -83,7 +83,7 @@ check_fields(const struct top_fields *fields, int operands, struct err_info *inf
     return mistakes_check(mistakes, ARRAY_LEN(mistakes), info);
 }
 
-static int watch(const struct top_fields *fields, const struct top_run_options *run_options)
+static int watch_program(const struct top_fields *fields, const struct top_run_options *run_options)
 {
     struct err_info info = {0};
     int status = STATUS_USAGE;
@@ -143,7 +143,7 @@ static int run(void *context, int count, char **operands)
         .output = fields->output,
         .program_output = fields->program_output,
     };
-    return watch(fields, &options);
+    return watch_program(fields, &options);
 }
 
 const struct command command_top = {

@@ -176,11 +176,11 @@ static MUST_USE enum err check_run_lengths(struct profile *const *profiles, stru
     return ERR_OK;
 }
 
-static MUST_USE enum err compare(struct comparison *comparison,
-                                 const struct filter_words *words,
-                                 const struct between *between,
-                                 const struct per *per,
-                                 struct err_info *info)
+static MUST_USE enum err compare_profiles(struct comparison *comparison,
+                                          const struct filter_words *words,
+                                          const struct between *between,
+                                          const struct per *per,
+                                          struct err_info *info)
 {
     struct profile **profiles = comparison->profiles;
     for (size_t side = 0; side < SIDE_COUNT; side++) {
@@ -219,7 +219,7 @@ enum err comparison_init(struct comparison *comparison,
     *comparison = (struct comparison){.borrows_new = true};
     comparison->profiles[SIDE_NEW] = new;
     TRY(warnings_open_profile(old_path, sources, &comparison->profiles[SIDE_OLD], info));
-    return compare(comparison, words, &whole, per, info);
+    return compare_profiles(comparison, words, &whole, per, info);
 }
 
 enum err comparison_open(struct comparison *comparison,
@@ -248,7 +248,7 @@ enum err comparison_open_between(struct comparison *comparison,
     *comparison = (struct comparison){.has_one_profile = true};
     TRY(warnings_open_profile(path, sources, &comparison->profiles[SIDE_NEW], info));
     comparison->profiles[SIDE_OLD] = comparison->profiles[SIDE_NEW];
-    return compare(comparison, words, between, per, info);
+    return compare_profiles(comparison, words, between, per, info);
 }
 
 // The comparison owns the code union and the selections. It releases the profiles last, because the

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/diff/diff_report.h"
@@ -40,12 +41,12 @@ static size_t width_of(const struct diff_report *report)
     return report->options->use_full_names ? UNLIMITED : report->options->width_columns;
 }
 
-static const char *begin(const struct diff_report *report, enum paint paint)
+static const char *begin_paint(const struct diff_report *report, enum paint paint)
 {
     return paint_begin(report->options->use_color, paint);
 }
 
-static const char *end(const struct diff_report *report)
+static const char *end_paint(const struct diff_report *report)
 {
     return paint_end(report->options->use_color);
 }
@@ -74,11 +75,11 @@ static void print_recording(const struct diff_report *report, FILE *out, enum si
     CLEANUP(strbuf_release) struct strbuf cut = {0};
     rec_string what = meta->command_line != 0 ? meta->command_line : meta->program;
     screen_append(&text, what != 0 ? profile_string(profile, what) : "(unknown program)");
-    (void)fprintf(out, "%s%s%s ", begin(report, PAINT_TITLE), side == SIDE_NEW ? "new" : "old",
-                  end(report));
+    (void)fprintf(out, "%s%s%s ", begin_paint(report, PAINT_TITLE),
+                  side == SIDE_NEW ? "new" : "old", end_paint(report));
     bool has_time = (meta->unknown & REC_UNKNOWN_TIME) == 0;
     struct human time =
-        has_time ? format_duration(meta->runtime_ms * 1000000) : (struct human){"unknown time"};
+        has_time ? format_duration(meta->runtime_ms * NS_PER_MS) : (struct human){"unknown time"};
     CLEANUP(strbuf_release) struct strbuf mark = {0};
     sampling_append_mark(&profile->recording, &mark);
     screen_append_cut(&cut, strbuf_text(&text),
@@ -137,8 +138,8 @@ static void print_totals(const struct diff_report *report, FILE *out)
         const bool is_live = cost == COST_LEAKED_BYTES && !have_ended(report);
         (void)fprintf(out, "  %-12s%14s%14s%s%14s%s  %s%s\n", is_live ? "live" : lines[i].name,
                       diff_format(cost, change.old).text, diff_format(cost, change.new).text,
-                      begin(report, PAINT_COST), diff_format_change(cost, change.change).text,
-                      end(report), diff_format_ratio(change).text,
+                      begin_paint(report, PAINT_COST), diff_format_change(cost, change.change).text,
+                      end_paint(report), diff_format_ratio(change).text,
                       diff_format_error(cost, change.change_error).text);
     }
     if (diff_has_errors(diff)) {
@@ -158,7 +159,7 @@ static void print_renames(const struct diff_report *report, FILE *out)
     const size_t shown = limited_u64(code->renames.len, report->options->site_limit);
     if (shown > 0) {
         (void)fprintf(out, "\n%sRENAMED: the same figures below the same callers%s\n",
-                      begin(report, PAINT_TITLE), end(report));
+                      begin_paint(report, PAINT_TITLE), end_paint(report));
     }
     for (size_t i = 0; i < shown; i++) {
         CLEANUP(strbuf_release) struct strbuf line = {0};
@@ -253,9 +254,10 @@ print_stacks(const struct diff_report *report, FILE *out, uint32_t entry, enum c
     for (size_t i = 0; i < shown; i++) {
         struct diff_change change = diff_stack_change(diff, stacks.items[i], cost);
         if (stacks.len > 1) {
-            (void)fprintf(out, "%*s%s%s%s%s, %s, by\n", STACK_INDENT, "", begin(report, PAINT_COST),
+            (void)fprintf(out, "%*s%s%s%s%s, %s, by\n", STACK_INDENT, "",
+                          begin_paint(report, PAINT_COST),
                           diff_format_change(cost, change.change).text,
-                          diff_format_error(cost, change.change_error).text, end(report),
+                          diff_format_error(cost, change.change_error).text, end_paint(report),
                           diff_class_name(change.class));
         }
         print_frames(report, out, stacks.items[i]);
@@ -282,7 +284,8 @@ static MUST_USE enum err print_entry(
     strbuf_printf(&head, "  %-6s %10s -> %10s", diff_class_name(change.class),
                   diff_format(cost, change.old).text, diff_format(cost, change.new).text);
     TRY(strbuf_result(&head));
-    (void)fprintf(out, "\n%s%s%s  ", begin(report, PAINT_COST), strbuf_text(&head), end(report));
+    (void)fprintf(out, "\n%s%s%s  ", begin_paint(report, PAINT_COST), strbuf_text(&head),
+                  end_paint(report));
     print_function(report, out, diff->entries.items[entry].function,
                    screen_columns(strbuf_text(&head)) + 2);
     return print_stacks(report, out, entry, cost);
@@ -364,8 +367,8 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
     const struct profile *live =
         report->comparison->profiles[have_ended_on(report, SIDE_NEW) ? SIDE_OLD : SIDE_NEW];
     const bool is_live = cost == COST_LEAKED_BYTES && report->comparison->has_one_profile;
-    (void)fprintf(out, "\n%sCHANGED: %s%s\n", begin(report, PAINT_TITLE),
-                  is_live ? "live bytes" : profile_cost_info(live, cost).phrase, end(report));
+    (void)fprintf(out, "\n%sCHANGED: %s%s\n", begin_paint(report, PAINT_TITLE),
+                  is_live ? "live bytes" : profile_cost_info(live, cost).phrase, end_paint(report));
     if (ids.len == 0) {
         (void)fprintf(out, "     %s\n",
                       diff_knows(diff, cost) ? "nothing" : "not in both recordings");
@@ -394,9 +397,9 @@ static void print_verdict(const struct diff_report *report, FILE *out)
                         &verdict);
     strbuf_append_text(&line, "VERDICT: ");
     screen_append(&line, strbuf_text(&verdict));
-    (void)fprintf(out, "\n%s", begin(report, is_good ? PAINT_GOOD : PAINT_WARNING));
+    (void)fprintf(out, "\n%s", begin_paint(report, is_good ? PAINT_GOOD : PAINT_WARNING));
     screen_print_wrapped(out, strbuf_text(&line), 0, width_of(report));
-    (void)fputs(end(report), out);
+    (void)fputs(end_paint(report), out);
 }
 
 enum err diff_report_write_text(const struct diff_report *report, FILE *out)

@@ -66,7 +66,7 @@ static enum err take_inbox(struct background_symbolizer *ahead)
     return ERR_OK;
 }
 
-static enum err step(struct background_symbolizer *ahead)
+static enum err symbolize_next(struct background_symbolizer *ahead)
 {
     const struct late_code code = {.modules = ahead->code.modules.items,
                                    .module_count = ahead->code.modules.len,
@@ -76,7 +76,7 @@ static enum err step(struct background_symbolizer *ahead)
 }
 
 // Wait for `ns` or for the end. The caller holds the lock.
-static void rest(struct background_symbolizer *ahead, uint64_t ns)
+static void rest_for(struct background_symbolizer *ahead, uint64_t ns)
 {
     const uint64_t until_ns = clock_monotonic_ns() + ns;
     const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
@@ -86,7 +86,7 @@ static void rest(struct background_symbolizer *ahead, uint64_t ns)
     }
 }
 
-static void *run(void *context)
+static void *run_symbolizer(void *context)
 {
     struct background_symbolizer *ahead = context;
     enum err err = ERR_OK;
@@ -103,20 +103,20 @@ static void *run(void *context)
         ahead->is_stepping = true;
         mutex_unlock(&ahead->lock);
         const uint64_t begin_ns = clock_monotonic_ns();
-        err = err == ERR_OK ? step(ahead) : err;
+        err = err == ERR_OK ? symbolize_next(ahead) : err;
         const uint64_t spent_ns = clock_monotonic_ns() - begin_ns;
         ahead->spent_ns += spent_ns;
         const uint64_t factor = ahead->spent_ns < LATER_NS ? REST_FACTOR : REST_FACTOR_LATER;
         mutex_lock(&ahead->lock);
         ahead->is_stepping = false;
         (void)pthread_cond_signal(&ahead->end);
-        rest(ahead, factor * spent_ns + REST_NS_MIN);
+        rest_for(ahead, factor * spent_ns + REST_NS_MIN);
     }
     mutex_unlock(&ahead->lock);
     return NULL;
 }
 
-static void begin(struct background_symbolizer *ahead)
+static void begin_symbolizer(struct background_symbolizer *ahead)
 {
 #ifdef __SANITIZE_ADDRESS__
     // The sanitizer's allocator does not take its locks before a fork. The writer of a checkpoint
@@ -132,7 +132,7 @@ static void begin(struct background_symbolizer *ahead)
         ahead->has_failed = true;
         return;
     }
-    ahead->is_running = quiet_thread_start(&ahead->thread, run, ahead) == 0;
+    ahead->is_running = quiet_thread_start(&ahead->thread, run_symbolizer, ahead) == 0;
     ahead->has_failed = !ahead->is_running;
 }
 
@@ -180,7 +180,7 @@ void background_symbolizer_see(struct background_symbolizer *ahead,
         return;
     }
     if (!ahead->is_running) {
-        begin(ahead);
+        begin_symbolizer(ahead);
     }
     mutex_lock(&ahead->lock);
     (void)fill_inbox(ahead, stacks); // the next call retries what did not fit

@@ -112,7 +112,7 @@ static void free_process(void *context)
 }
 
 // Inspect the process `context`. Its pid is set; if its start is unknown, `since_s` stands for it.
-static void inspect(void *context)
+static void inspect_process(void *context)
 {
     struct jit_process *process = context;
     const uint32_t living = (uint32_t)proc_file_living((pid_t)process->pid);
@@ -143,7 +143,8 @@ static void add_process(struct jit_names *names,
         return;
     }
     *process = *begun;
-    const struct aside_work work = {.run = inspect, .release = free_process, .context = process};
+    const struct aside_work work = {
+        .run = inspect_process, .release = free_process, .context = process};
     if (reader->read(reader->context, process->pid, &work) != ERR_OK) {
         return;
     }

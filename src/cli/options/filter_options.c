@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
@@ -164,7 +165,7 @@ void applied_filter_release(struct applied_filter *applied)
 
 static struct human format_ms(uint64_t duration_ms)
 {
-    return format_duration(duration_ms * 1000000);
+    return format_duration(duration_ms * NS_PER_MS);
 }
 
 static void print_time(const struct selection *selection, const struct filter *filter, FILE *out)

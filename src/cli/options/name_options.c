@@ -41,7 +41,7 @@ const struct option_spec name_option_specs[NAME_OPTION_COUNT] = {
 };
 // clang-format on
 
-static void interrupt(int number)
+static void interrupt_search(int number)
 {
     (void)number;
     g_interrupted = 1;
@@ -52,7 +52,8 @@ static void interrupt(int number)
 static void catch_interrupts(struct name_places *places)
 {
     struct sigaction before;
-    const struct sigaction ours = {.sa_handler = interrupt, .sa_flags = SA_RESETHAND | SA_RESTART};
+    const struct sigaction ours = {.sa_handler = interrupt_search,
+                                   .sa_flags = SA_RESETHAND | SA_RESTART};
     if (!places->is_catching && sigaction(SIGINT, NULL, &before) == 0 &&
         before.sa_handler == SIG_DFL) {
         g_interrupted = 0;

@@ -255,8 +255,10 @@ store_count(const struct option_spec *spec, const char *text, void *field, struc
     return wrong_value(spec, text, expected, info);
 }
 
-static MUST_USE enum err
-store(const struct option_spec *spec, const char *text, void *field, struct err_info *info)
+static MUST_USE enum err store_choice_or_value(const struct option_spec *spec,
+                                               const char *text,
+                                               void *field,
+                                               struct err_info *info)
 {
     switch (spec->kind) {
     case OPTION_FLAG:
@@ -360,7 +362,7 @@ enum options_outcome options_parse(struct option_table table,
         }
         const char *text = optarg != NULL ? optarg : spec->when_alone;
         if (spec != &no_config_option &&
-            store(spec, text, field_of(table, spec, fields), info) != ERR_OK) {
+            store_choice_or_value(spec, text, field_of(table, spec, fields), info) != ERR_OK) {
             return OPTIONS_WRONG;
         }
     }
@@ -419,7 +421,7 @@ options_check(struct option_table table, const char *name, const char *value, st
                        label_of(spec).text);
     }
     const char *text = value != NULL ? value : ""; // flags have none
-    return spec->kind == OPTION_EACH ? ERR_OK : store(spec, text, &unused, info);
+    return spec->kind == OPTION_EACH ? ERR_OK : store_choice_or_value(spec, text, &unused, info);
 }
 
 bool options_refuse_config(struct option_table table, int argc, char **argv)

@@ -188,8 +188,10 @@ static bool has_sampled_total(const struct recording *recording, struct strbuf *
 }
 
 // Compare the recording at `path` with the program.
-static MUST_USE enum err
-judge(const struct way_probe *way, const char *path, struct way_result *out, struct err_info *info)
+static MUST_USE enum err judge_recording(const struct way_probe *way,
+                                         const char *path,
+                                         struct way_result *out,
+                                         struct err_info *info)
 {
     CLEANUP(recording_release) struct recording recording = {0};
     struct recording_open_result opened;
@@ -248,10 +250,10 @@ static MUST_USE enum err start_recorder(const struct probe_run *run,
 }
 
 // Run the recorder to its end, and judge the recording.
-static MUST_USE enum err record(const struct probe_run *run,
-                                const struct child *target,
-                                struct way_result *out,
-                                struct err_info *info)
+static MUST_USE enum err record_way(const struct probe_run *run,
+                                    const struct child *target,
+                                    struct way_result *out,
+                                    struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf said = {0};
     CLEANUP(child_end) struct child recorder = {0};
@@ -269,7 +271,7 @@ static MUST_USE enum err record(const struct probe_run *run,
         recorder.pid = 0;
     }
     if (status == 0) {
-        return judge(run->way, run->path, out, info);
+        return judge_recording(run->way, run->path, out, info);
     }
     out->verdict = WAY_FAILS;
     if (has_ended) {
@@ -312,7 +314,7 @@ enum err way_probe_run(const struct way_probe *way,
     } else {
         const char *words[] = {run.program, "wait", NULL};
         TRY(way->is_attached ? child_start(words, -1, &target, info) : ERR_OK);
-        TRY(record(&run, &target, &result, info));
+        TRY(record_way(&run, &target, &result, info));
         (void)unlink(path); // it may not exist
     }
     TRY(strbuf_result(&result.detail));

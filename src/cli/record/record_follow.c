@@ -52,13 +52,13 @@ struct follower {
     bool has_failed; // a recording
 };
 
-static void release(struct follower *follower)
+static void follower_release(struct follower *follower)
 {
     strbuf_release(&follower->output);
     seen_process_vec_release(&follower->seen);
 }
 
-static bool has(const struct seen_process_vec *processes, struct seen_process wanted)
+static bool has_process(const struct seen_process_vec *processes, struct seen_process wanted)
 {
     for (size_t i = 0; i < processes->len; i++) {
         if (processes->items[i].pid == wanted.pid && processes->items[i].start == wanted.start) {
@@ -70,7 +70,7 @@ static bool has(const struct seen_process_vec *processes, struct seen_process wa
 
 // Find the processes that have not been tried, and forget those that have ended.
 static MUST_USE enum err
-look(struct follower *follower, struct seen_process_vec *out, struct err_info *info)
+look_for_processes(struct follower *follower, struct seen_process_vec *out, struct err_info *info)
 {
     CLEANUP(u32_vec_release) struct u32_vec found = {0};
     CLEANUP(seen_process_vec_release) struct seen_process_vec still = {0};
@@ -80,8 +80,8 @@ look(struct follower *follower, struct seen_process_vec *out, struct err_info *i
     for (size_t i = 0; i < found.len; i++) {
         const pid_t pid = (pid_t)found.items[i];
         const struct seen_process process = {.pid = found.items[i], .start = proc_file_start(pid)};
-        struct seen_process_vec *list = has(&follower->seen, process) ? &still : out;
-        if (process.start != 0 && pid != follower->recorder && !has(list, process)) {
+        struct seen_process_vec *list = has_process(&follower->seen, process) ? &still : out;
+        if (process.start != 0 && pid != follower->recorder && !has_process(list, process)) {
             TRY(seen_process_vec_push(list, process));
         }
     }
@@ -108,8 +108,9 @@ static _Noreturn void run_recorder(const struct follower *follower, const struct
 }
 
 // Start a recorder for all that were found, up to the limit; it is told of the others later.
-static MUST_USE enum err
-begin(struct follower *follower, const struct seen_process_vec *found, struct err_info *info)
+static MUST_USE enum err begin_recording(struct follower *follower,
+                                         const struct seen_process_vec *found,
+                                         struct err_info *info)
 {
     CLEANUP(u32_vec_release) struct u32_vec pids = {0};
     for (size_t i = 0; i < found->len && i < ATTACH_TARGETS_MAX; i++) {
@@ -126,7 +127,8 @@ begin(struct follower *follower, const struct seen_process_vec *found, struct er
 
 // Tell the recorder of one more process, again if that has just begun to load its libraries. A
 // recorder that is about to end leaves it to the next.
-static MUST_USE enum err offer(struct follower *follower, const struct seen_process *process)
+static MUST_USE enum err offer_process(struct follower *follower,
+                                       const struct seen_process *process)
 {
     char pid[16];
     struct err_info info = {0};
@@ -138,15 +140,15 @@ static MUST_USE enum err offer(struct follower *follower, const struct seen_proc
     return is_tried ? seen_process_vec_push(&follower->seen, *process) : ERR_OK;
 }
 
-static MUST_USE enum err attend(struct follower *follower, struct err_info *info)
+static MUST_USE enum err attend_recorder(struct follower *follower, struct err_info *info)
 {
     CLEANUP(seen_process_vec_release) struct seen_process_vec found = {0};
-    TRY(look(follower, &found, info));
+    TRY(look_for_processes(follower, &found, info));
     if (found.len > 0 && follower->recorder == 0) {
-        return begin(follower, &found, info);
+        return begin_recording(follower, &found, info);
     }
     for (size_t i = 0; i < found.len; i++) {
-        TRY(offer(follower, found.items + i));
+        TRY(offer_process(follower, found.items + i));
     }
     return ERR_OK;
 }
@@ -177,7 +179,7 @@ static bool is_held_up(struct follower *follower)
 }
 
 // See whether the recorder has ended.
-static void reap(struct follower *follower)
+static void reap_recorder(struct follower *follower)
 {
     int status = 0;
     if (follower->recorder == 0) {
@@ -197,7 +199,7 @@ static void reap(struct follower *follower)
 }
 
 // Stop at a signal, or after the duration. The terminal's signals reach the recorder themselves.
-static void hear(struct follower *follower, int number, const siginfo_t *signal)
+static void hear_signal(struct follower *follower, int number, const siginfo_t *signal)
 {
     const bool is_late = clock_monotonic_ms() >= follower->end_ms;
     const bool is_stop = number == SIGINT || number == SIGTERM || number == SIGHUP;
@@ -211,14 +213,14 @@ static void hear(struct follower *follower, int number, const siginfo_t *signal)
 }
 
 // Sleep until something has happened, or the next look is due.
-static void rest(struct follower *follower, uint64_t look_ns)
+static void rest_until_look(struct follower *follower, uint64_t look_ns)
 {
     siginfo_t signal = {0};
     uint64_t sleep_ms = look_ns * COST_DIVISOR / NS_PER_MS;
     sleep_ms = min_u64(max_u64(sleep_ms, LOOK_MS_MIN), LOOK_MS_MAX);
     const struct timespec timeout = {.tv_sec = (time_t)(sleep_ms / 1000),
                                      .tv_nsec = (long)(sleep_ms % 1000 * NS_PER_MS)};
-    hear(follower, sigtimedwait(&follower->signals, &signal, &timeout), &signal);
+    hear_signal(follower, sigtimedwait(&follower->signals, &signal, &timeout), &signal);
 }
 
 static MUST_USE enum err take_signals(struct follower *follower, struct err_info *info)
@@ -236,7 +238,7 @@ static MUST_USE enum err take_signals(struct follower *follower, struct err_info
 }
 
 // A file with one name for all recordings has the latest; each is kept under its time, too.
-static MUST_USE enum err prepare(struct follower *follower, struct err_info *info)
+static MUST_USE enum err prepare_follower(struct follower *follower, struct err_info *info)
 {
     struct record_settings *settings = &follower->settings;
     CLEANUP(strbuf_release) struct strbuf probe = {0};
@@ -258,20 +260,20 @@ static MUST_USE enum err prepare(struct follower *follower, struct err_info *inf
 int record_follow(const struct record_settings *settings, const struct option_word_vec *names)
 {
     struct err_info info = {0};
-    CLEANUP(release)
+    CLEANUP(follower_release)
     struct follower follower = {.settings = *settings, .names = names, .end_ms = UINT64_MAX};
-    if (prepare(&follower, &info) != ERR_OK) {
+    if (prepare_follower(&follower, &info) != ERR_OK) {
         return command_error(&info);
     }
     say_waiting(&follower);
     while (!follower.is_over || follower.recorder != 0) {
         const uint64_t began_ns = clock_thread_cpu_ns();
         struct err_info trouble = {0};
-        if (!follower.is_over && attend(&follower, &trouble) != ERR_OK) {
+        if (!follower.is_over && attend_recorder(&follower, &trouble) != ERR_OK) {
             (void)command_error(&trouble); // not fatal: the next search may succeed
         }
-        rest(&follower, clock_thread_cpu_ns() - began_ns);
-        reap(&follower);
+        rest_until_look(&follower, clock_thread_cpu_ns() - began_ns);
+        reap_recorder(&follower);
     }
     return settings->is_strict && follower.has_failed ? STATUS_USAGE : STATUS_OK;
 }

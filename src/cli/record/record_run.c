@@ -112,7 +112,7 @@ static enum err output_path(void *context, uint32_t pid, struct strbuf *out, str
     return ERR_OK;
 }
 
-static enum err reload(void *context, struct err_info *info)
+static enum err reload_server(void *context, struct err_info *info)
 {
     struct run *run = context;
     return metrics_server_reload(&run->server, info);
@@ -124,7 +124,7 @@ static bool has_reloaded(void *context, struct err_info *result)
     return metrics_server_has_reloaded(&run->server, result);
 }
 
-static void say(void *context, const char *sentence)
+static void say_sentence(void *context, const char *sentence)
 {
     struct run *run = context;
     CLEANUP(strbuf_release) struct strbuf safe = {0};
@@ -159,7 +159,7 @@ static enum err name_frames(void *context,
     CLEANUP(strbuf_release) struct strbuf too_large = {0};
     enum err problem = jit_names_add(&run->jit, recording, strings, symbols, &too_large);
     if (too_large.len > 0) {
-        say(run, strbuf_text(&too_large));
+        say_sentence(run, strbuf_text(&too_large));
     }
     if (problem == ERR_OK) {
         problem = record_names_add(recording, &run->sources, &run->ahead, strings, symbols,
@@ -185,7 +185,7 @@ static void say_complete(void *context, const struct recording *recording, const
     run->is_printed = true;
     if (!run->is_quiet) {
         run_summary_print(recording, path);
-        say(run, "the recording is complete; the program continues");
+        say_sentence(run, "the recording is complete; the program continues");
     }
 }
 
@@ -256,7 +256,7 @@ start_side_processes(const struct record_settings *settings, struct run *run, st
     CLEANUP(strbuf_release) struct strbuf said = {0};
     TRY(record_listen_start(&settings->listen, &run->sources, &run->server, &said, info));
     if (said.len > 0 && !settings->is_quiet) {
-        say(run, strbuf_text(&said));
+        say_sentence(run, strbuf_text(&said));
     }
     struct push_options push = settings->push;
     push.memory_max_bytes = max_u64(max_memory_bytes(settings) / PUSH_SHARE, PUSH_MIN_BYTES);
@@ -268,11 +268,11 @@ start_side_processes(const struct record_settings *settings, struct run *run, st
 }
 
 // Prepare a run up to the start of threads.
-static MUST_USE enum err prepare(const struct record_settings *settings,
-                                 char **argv,
-                                 struct run *run,
-                                 struct strbuf *library,
-                                 struct err_info *info)
+static MUST_USE enum err prepare_recording(const struct record_settings *settings,
+                                           char **argv,
+                                           struct run *run,
+                                           struct strbuf *library,
+                                           struct err_info *info)
 {
     *run = (struct run){.is_quiet = settings->is_quiet,
                         .without_symbols = settings->without_symbols,
@@ -298,10 +298,10 @@ static void stop_side_processes(const struct record_settings *settings, struct r
     CLEANUP(strbuf_release) struct strbuf unsent = {0};
     record_push_stop(&run->push, &settings->push, &unsent);
     if (unsent.len > 0) {
-        say(run, strbuf_text(&unsent));
+        say_sentence(run, strbuf_text(&unsent));
     }
     if (!metrics_server_stop(&run->server)) {
-        say(run, "the server of --listen ended early; the recording is not affected");
+        say_sentence(run, "the server of --listen ended early; the recording is not affected");
     }
 }
 
@@ -319,15 +319,15 @@ static void print_summary(struct recorder_result *result, bool is_written)
     run_summary_print(&result->recording, result->output_path);
 }
 
-static void record(const struct record_settings *settings,
-                   char **argv,
-                   struct run *run,
-                   struct record_outcome *out)
+static void record_with(const struct record_settings *settings,
+                        char **argv,
+                        struct run *run,
+                        struct record_outcome *out)
 {
     struct err_info info = {0};
     CLEANUP(strbuf_release) struct strbuf library = {0};
     *out = (struct record_outcome){.exit_status = STATUS_USAGE};
-    if (prepare(settings, argv, run, &library, &info) != ERR_OK) {
+    if (prepare_recording(settings, argv, run, &library, &info) != ERR_OK) {
         (void)command_error(&info); // the status is set
         return;
     }
@@ -353,8 +353,8 @@ static void record(const struct record_settings *settings,
     options.patience_ms = variable_number("CAIRN_ORDER_PATIENCE");
     options.callbacks = (struct recorder_callbacks){.context = run,
                                                     .output_path = output_path,
-                                                    .log = say,
-                                                    .reload = reload,
+                                                    .log = say_sentence,
+                                                    .reload = reload_server,
                                                     .has_reloaded = has_reloaded,
                                                     .see_code = see_code,
                                                     .name_frames = name_frames,
@@ -383,14 +383,14 @@ static void record(const struct record_settings *settings,
 void record_program(const struct record_settings *settings, char **argv, struct record_outcome *out)
 {
     CLEANUP(run_release) struct run run = {0};
-    record(settings, argv, &run, out);
+    record_with(settings, argv, &run, out);
 }
 
 int record_run(const struct record_settings *settings, char **argv)
 {
     static struct run run; // the kernel frees all of it at exit
     struct record_outcome outcome;
-    record(settings, argv, &run, &outcome);
+    record_with(settings, argv, &run, &outcome);
     background_symbolizer_leave(&run.ahead);
     free(outcome.path);
     if (outcome.has_run && settings->is_strict && !outcome.is_recorded) {

@@ -57,7 +57,7 @@ static void destroy_actions(posix_spawn_file_actions_t *actions)
 }
 
 // Start the tool with its stdout at `out_fd` and the rest at /dev/null. Return -1 on failure.
-static pid_t start(char *const *arguments, int out_fd)
+static pid_t start_tool(char *const *arguments, int out_fd)
 {
     CLEANUP(destroy_actions) posix_spawn_file_actions_t actions;
     pid_t pid = -1;
@@ -111,7 +111,7 @@ static void run_tool(char *const *arguments, struct strbuf *out)
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return;
     }
-    const pid_t pid = start(arguments, ends[1]);
+    const pid_t pid = start_tool(arguments, ends[1]);
     (void)close(ends[1]);
     if (pid > 0) {
         read_output(pid, ends[0], out);

@@ -82,10 +82,10 @@ static void print_list(const struct report *report,
     report_print_rest(out, table->blocks.len, shown, "more", "more");
 }
 
-static enum err build(const struct report *report,
-                      const struct block_moment *moment,
-                      struct block_table *out,
-                      struct err_info *info)
+static enum err build_table(const struct report *report,
+                            const struct block_moment *moment,
+                            struct block_table *out,
+                            struct err_info *info)
 {
     if (!block_table_is_recorded(report->profile)) {
         return err_set(info, ERR_INVALID,
@@ -97,14 +97,14 @@ static enum err build(const struct report *report,
 enum err report_check_blocks(const struct report *report, struct err_info *info)
 {
     CLEANUP(block_table_release) struct block_table table = {0};
-    return build(report, &moments[0], &table, info);
+    return build_table(report, &moments[0], &table, info);
 }
 
 enum err report_write_blocks(const struct report *report, FILE *out, struct err_info *info)
 {
     for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
         CLEANUP(block_table_release) struct block_table table = {0};
-        TRY(build(report, &moments[i], &table, info));
+        TRY(build_table(report, &moments[i], &table, info));
         if (i == 0) {
             report_print_header(report, out);
             report_print_filter(report, out);

@@ -65,7 +65,7 @@ static const struct choice {
     {.csv = {.keys = {"sites"}}, .write = write_sites},
 };
 
-static const struct choice *choose(const struct report_options *options)
+static const struct choice *choose_table(const struct report_options *options)
 {
     size_t i = 0;
     while ((choices[i].views & options->views) != choices[i].views ||
@@ -78,7 +78,7 @@ static const struct choice *choose(const struct report_options *options)
 
 enum err report_write_csv(const struct report *report, FILE *out)
 {
-    const struct choice *choice = choose(report->options);
+    const struct choice *choice = choose_table(report->options);
     enum cost costs[REPORT_COSTS];
     struct view_csv csv = choice->csv;
     struct json_writer w;

@@ -37,7 +37,7 @@ static void tables_release(struct tables *tables)
 }
 
 static MUST_USE enum err
-build(const struct report *report, enum call_tree_frames frames, struct tables *out)
+build_tables(const struct report *report, enum call_tree_frames frames, struct tables *out)
 {
     TRY(function_trees_build(report->code, &report->selection, report_old_selection(report), frames,
                              &out->trees));
@@ -65,7 +65,7 @@ enum err report_functions_text(const struct report *report, FILE *out)
     char title[96];
     (void)snprintf(title, sizeof(title), "FUNCTIONS: %s, with all that they call, and alone",
                    profile_cost_info(report->profile, report_view_cost(report)).phrase); // fits
-    TRY(build(report, report_view_frames(report), &tables));
+    TRY(build_tables(report, report_view_frames(report), &tables));
     report_view_title(report, out, title);
     const size_t columns = report_sides_columns(report);
     (void)fprintf(out, "  %*s  %*s\n", (int)columns - 2, "inclusive", (int)columns - 2, "self");
@@ -106,9 +106,9 @@ static const struct tables *tables_of(const struct matches *matches, uint32_t ke
 static MUST_USE enum err find_matches(const struct report *report, struct matches *out)
 {
     if (report_view_frames(report) == CALL_TREE_SITES) {
-        TRY(build(report, CALL_TREE_SITES, &out->folded));
+        TRY(build_tables(report, CALL_TREE_SITES, &out->folded));
     }
-    TRY(build(report, CALL_TREE_ALL, &out->whole));
+    TRY(build_tables(report, CALL_TREE_ALL, &out->whole));
     struct err_info info = {0}; // the expression was compiled before, so it is valid
     CLEANUP(pattern_release) struct pattern pattern = {0};
     TRY(pattern_init(&pattern, PATTERN_REGEX, report->options->callers, "--callers", &info));

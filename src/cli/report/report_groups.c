@@ -22,7 +22,7 @@ enum {
     NAME_AT = 44, // the column at which names begin
 };
 
-static MUST_USE enum err build(const struct report *report, struct cost_groups *out)
+static MUST_USE enum err build_groups(const struct report *report, struct cost_groups *out)
 {
     return cost_groups_build(&report->selection, report->options->group_by,
                              report_view_cost(report), out);
@@ -130,7 +130,7 @@ enum err report_groups_text(const struct report *report, FILE *out)
     CLEANUP(cost_groups_release) struct cost_groups groups = {0};
     enum cost columns[COLUMN_COUNT];
     char title[32];
-    TRY(build(report, &groups));
+    TRY(build_groups(report, &groups));
     choose_columns(report, &groups, columns);
     (void)snprintf(title, sizeof(title), "BY %s", cost_group_by_name(groups.by)); // fits
     for (char *at = title; *at != '\0'; at++) {

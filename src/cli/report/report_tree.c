@@ -28,7 +28,7 @@ static struct tree_view_spec spec_of(const struct report *report)
                                    .frames = report_view_frames(report)};
 }
 
-static MUST_USE enum err build(const struct report *report, struct tree_view *out)
+static MUST_USE enum err build_tree(const struct report *report, struct tree_view *out)
 {
     return tree_view_build(report->code, &report->selection, report_old_selection(report),
                            spec_of(report), out);
@@ -102,7 +102,7 @@ enum err report_tree_text(const struct report *report, FILE *out)
     (void)snprintf(title, sizeof(title), "TREE, %s: %s",
                    is_top_down ? "from the threads inwards" : "from the call sites outwards",
                    profile_cost_info(report->profile, report_view_cost(report)).phrase); // fits
-    TRY(build(report, &tree));
+    TRY(build_tree(report, &tree));
     const struct tree_view_wish wish = wish_of(report, &tree);
     TRY(tree_view_pick(&tree, &wish, &nodes, &is_complete));
     report_view_title(report, out, title);
@@ -124,7 +124,7 @@ enum err report_tree_text(const struct report *report, FILE *out)
 enum err report_tree_json(const struct report *report, struct view *view)
 {
     CLEANUP(tree_view_release) struct tree_view tree = {0};
-    TRY(build(report, &tree));
+    TRY(build_tree(report, &tree));
     const struct tree_options options = {
         .tree = &tree, .spec = spec_of(report), .wish = wish_of(report, &tree)};
     VIEW_OBJECT(view, "tree", view_tree(view, &options));

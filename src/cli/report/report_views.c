@@ -23,7 +23,7 @@ void report_view_title(const struct report *report, FILE *out, const char *title
 }
 
 // Return whether both recordings of a comparison know the cost.
-static bool knows(const struct report *report, enum cost cost)
+static bool knows_cost(const struct report *report, enum cost cost)
 {
     const struct selection *old = report_old_selection(report);
     return selection_knows(&report->selection, cost) && (old == NULL || selection_knows(old, cost));
@@ -35,7 +35,7 @@ enum cost report_view_cost(const struct report *report)
     const enum cost sort = report->options->sort;
     for (size_t i = 0; i < ARRAY_LEN(usual) && sort == COST_COUNT; i++) {
         const bool is_any = costs_get(&report->summary.costs, usual[i]) > 0;
-        if (is_any && knows(report, usual[i])) {
+        if (is_any && knows_cost(report, usual[i])) {
             return usual[i];
         }
     }

@@ -42,7 +42,7 @@ static void append_quoted(struct strbuf *out, const char *path)
     strbuf_append_char(out, '\'');
 }
 
-static MUST_USE enum err summarize(const struct profile *profile, struct err_info *info)
+static MUST_USE enum err summarize_profile(const struct profile *profile, struct err_info *info)
 {
     static const struct filter_words words = {.suppresses = true};
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
@@ -86,7 +86,7 @@ void run_summary_print(const struct recording *recording, const char *path)
     CLEANUP(profile_closep) struct profile *profile = NULL;
     enum err problem = open_profile(recording, path, &profile, &info);
     if (problem == ERR_OK) {
-        problem = summarize(profile, &info);
+        problem = summarize_profile(profile, &info);
     }
     if (problem != ERR_OK) {
         (void)command_error(&info); // printed here; the status stays the program's

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
 #include "formats/codec/clean_text.h"
@@ -14,10 +15,6 @@
 #include "host/text/json_writer.h"
 #include "store/store_table.h"
 #include "views_json/layout/csv_cell.h"
-
-enum {
-    NS_PER_MS = 1000000,
-};
 
 static bool is_id(const char *name)
 {

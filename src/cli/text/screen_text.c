@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/text/utf8.h"
 #include "host/text/visible_text.h"
@@ -38,7 +39,7 @@ void screen_append(struct strbuf *out, const char *text)
 
 // Return the columns and set the length of the character at `text`. An invalid byte takes one
 // column.
-static size_t measure(const char *text, size_t *len)
+static size_t measure_columns(const char *text, size_t *len)
 {
     uint32_t code = 0;
     *len = utf8_decode(text, &code);
@@ -54,20 +55,20 @@ size_t screen_columns(const char *text)
     size_t columns = 0;
     while (*text != '\0') {
         size_t len;
-        columns += measure(text, &len);
+        columns += measure_columns(text, &len);
         text += len;
     }
     return columns;
 }
 
 // Return the length in bytes of the longest prefix of `text` that fits.
-static size_t fitting(const char *text, size_t columns)
+static size_t fitting_bytes(const char *text, size_t columns)
 {
     size_t at = 0;
     size_t used = 0;
     while (text[at] != '\0') {
         size_t len;
-        used += measure(text + at, &len);
+        used += measure_columns(text + at, &len);
         if (used > columns) {
             break;
         }
@@ -85,18 +86,18 @@ void screen_append_cut(struct strbuf *out, const char *safe, size_t columns, enu
         return;
     }
     if (columns < sizeof(dots)) {
-        strbuf_append(out, safe, fitting(safe, columns));
+        strbuf_append(out, safe, fitting_bytes(safe, columns));
         return;
     }
     size_t kept = columns - (sizeof(dots) - 1);
     size_t head = cut == SCREEN_CUT_MIDDLE ? (kept + 1) / 2 : 0;
-    strbuf_append(out, safe, fitting(safe, head));
+    strbuf_append(out, safe, fitting_bytes(safe, head));
     strbuf_append_text(out, dots);
-    size_t tail = fitting(safe, whole - (kept - head));
+    size_t tail = fitting_bytes(safe, whole - (kept - head));
     // A wide character at the border makes the tail one column too long: skip it.
     while (screen_columns(safe + tail) > kept - head) {
         size_t len;
-        (void)measure(safe + tail, &len); // only its length is needed
+        (void)measure_columns(safe + tail, &len); // only its length is needed
         tail += len;
     }
     strbuf_append_text(out, safe + tail);
@@ -148,7 +149,7 @@ static size_t columns_of(const char *text, size_t len)
     size_t columns = 0;
     for (size_t at = 0; at < len;) {
         size_t bytes;
-        columns += measure(text + at, &bytes);
+        columns += measure_columns(text + at, &bytes);
         at += bytes;
     }
     return columns;
@@ -197,7 +198,7 @@ bool screen_ends_with(const char *text, const char *end)
 struct human screen_format_ms(uint64_t duration_ms)
 {
     static const struct human nothing = {.text = "<1 ms"};
-    return duration_ms > 0 ? format_duration(duration_ms * 1000000) : nothing;
+    return duration_ms > 0 ? format_duration(duration_ms * NS_PER_MS) : nothing;
 }
 
 const char *paint_begin(bool use_color, enum paint paint)

@@ -23,10 +23,10 @@ enum {
 
 // Hand over a sample, which may be NULL, and the outcome. A sample that was begun before a
 // pause would change what the user looks at.
-static void tell(struct top_feed *feed,
-                 struct top_sample *sample,
-                 enum top_run_state state,
-                 const char *problem)
+static void hand_over(struct top_feed *feed,
+                      struct top_sample *sample,
+                      enum top_run_state state,
+                      const char *problem)
 {
     const uint64_t one = 1;
     mutex_lock(&feed->mutex);
@@ -63,11 +63,11 @@ static void read_end(struct top_feed *feed)
         if (!is_end && state == REC_STATE_RUNNING) {
             continue;
         }
-        tell(feed, TAKE(sample),
-             state == REC_STATE_RUNNING   ? TOP_LOST
-             : state == REC_STATE_STOPPED ? TOP_STOPPED
-                                          : TOP_ENDED,
-             problem != ERR_OK ? err_text(&info) : "");
+        hand_over(feed, TAKE(sample),
+                  state == REC_STATE_RUNNING   ? TOP_LOST
+                  : state == REC_STATE_STOPPED ? TOP_STOPPED
+                                               : TOP_ENDED,
+                  problem != ERR_OK ? err_text(&info) : "");
         return;
     }
 }
@@ -108,11 +108,11 @@ static bool take_one(struct top_feed *feed)
     if (asked == ERR_OK) {
         problem = top_sample_open(options->path, options->sources, &sample, &info);
     }
-    tell(feed, TAKE(sample), TOP_RUNS, problem != ERR_OK ? err_text(&info) : "");
+    hand_over(feed, TAKE(sample), TOP_RUNS, problem != ERR_OK ? err_text(&info) : "");
     return true;
 }
 
-static void *run(void *context)
+static void *run_feed(void *context)
 {
     struct top_feed *feed = context;
     for (;;) {
@@ -140,7 +140,7 @@ top_feed_start(struct top_feed *feed, const struct top_feed_options *options, st
     (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&feed->wake, &clock);
     (void)pthread_condattr_destroy(&clock);
-    const int problem = quiet_thread_start(&thread, run, feed);
+    const int problem = quiet_thread_start(&thread, run_feed, feed);
     if (problem != 0) {
         (void)close(feed->event_fd);
         return err_set_errno(info, problem, "cannot start a thread");

@@ -51,7 +51,7 @@ const struct top_row *top_model_row(const struct top_model *model)
 }
 
 // Return whether the function, file or module of the site contains the text of the filter.
-static bool passes(const struct top_model *model, uint32_t location)
+static bool passes_filter(const struct top_model *model, uint32_t location)
 {
     const struct profile *profile = model->sample->profile;
     const char *text = strbuf_text(&model->filter);
@@ -164,7 +164,7 @@ static MUST_USE enum err list_rows(struct top_model *model, size_t followed)
     }
     const struct call_site_vec *sites = &model->sample->sites.sites;
     for (size_t i = 0; i < sites->len; i++) {
-        if (passes(model, sites->items[i].location)) {
+        if (passes_filter(model, sites->items[i].location)) {
             TRY(top_row_vec_push(&model->rows, row_of(model, i)));
         }
     }
@@ -271,7 +271,7 @@ enum err top_model_filter(struct top_model *model, const char *text)
 }
 
 // Make the present sample the base of changes.
-static MUST_USE enum err mark(struct top_model *model)
+static MUST_USE enum err set_mark(struct top_model *model)
 {
     if (model->sample == NULL) {
         return ERR_OK;
@@ -291,7 +291,7 @@ static MUST_USE enum err sort_by(struct top_model *model, enum top_column column
 }
 
 // Move the cursor, or the page without one, by `by` lines; it stops at both ends.
-static void move(struct top_model *model, int64_t by)
+static void move_cursor(struct top_model *model, int64_t by)
 {
     const bool is_list = model->page == TOP_PAGE_LIST;
     const size_t count = is_list ? model->rows.len : model->stack.len;
@@ -304,7 +304,7 @@ static void move(struct top_model *model, int64_t by)
 }
 
 // Change the text of the filter by a key.
-static MUST_USE enum err type(struct top_model *model, uint32_t key)
+static MUST_USE enum err type_filter(struct top_model *model, uint32_t key)
 {
     struct strbuf *filter = &model->filter;
     if (key == TOP_KEY_ENTER) {
@@ -404,7 +404,7 @@ static MUST_USE enum err turn_page(struct top_model *model, enum top_page page)
 }
 
 static MUST_USE enum err
-obey(struct top_model *model, const struct binding *binding, enum top_action *action)
+obey_key(struct top_model *model, const struct binding *binding, enum top_action *action)
 {
     const int column = (int)model->sort;
     switch (binding->command) {
@@ -435,7 +435,7 @@ obey(struct top_model *model, const struct binding *binding, enum top_action *ac
         model->is_inverted = !model->is_inverted;
         return list_from_first(model);
     case MARK:
-        return mark(model);
+        return set_mark(model);
     case PAUSE:
         model->is_paused = !model->is_paused;
         *action = TOP_PAUSE;
@@ -447,13 +447,13 @@ obey(struct top_model *model, const struct binding *binding, enum top_action *ac
         model->is_asking = model->state == TOP_RUNS;
         return ERR_OK;
     case MOVE:
-        move(model, binding->argument);
+        move_cursor(model, binding->argument);
         return ERR_OK;
     case MOVE_PAGE:
-        move(model, (int64_t)model->lines * binding->argument);
+        move_cursor(model, (int64_t)model->lines * binding->argument);
         return ERR_OK;
     case MOVE_TO_END:
-        move(model, INT32_MAX * (int64_t)binding->argument);
+        move_cursor(model, INT32_MAX * (int64_t)binding->argument);
         return ERR_OK;
     }
     return ERR_OK;
@@ -464,7 +464,7 @@ enum err top_model_key(struct top_model *model, uint32_t key, enum top_action *a
     *action = TOP_NOTHING;
     model->message[0] = '\0';
     if (model->is_typing) {
-        return type(model, key);
+        return type_filter(model, key);
     }
     if (model->is_asking) {
         model->is_asking = false;
@@ -476,7 +476,7 @@ enum err top_model_key(struct top_model *model, uint32_t key, enum top_action *a
     }
     for (size_t i = 0; i < ARRAY_LEN(bindings); i++) {
         if (bindings[i].key == key) {
-            return obey(model, &bindings[i], action);
+            return obey_key(model, &bindings[i], action);
         }
     }
     return ERR_OK;

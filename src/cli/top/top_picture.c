@@ -329,7 +329,7 @@ size_t top_picture_list_lines(struct top_size size)
     return size.height > other_lines(size) ? size.height - other_lines(size) : 1;
 }
 
-static MUST_USE enum err draw(struct top_drawing *d)
+static MUST_USE enum err draw_lines(struct top_drawing *d)
 {
     const size_t lines = top_picture_list_lines(d->size);
     const size_t above = other_lines(d->size) - 2; // the bottom, and the title
@@ -359,5 +359,5 @@ top_picture_draw(const struct top_model *model, struct top_size size, struct top
     struct top_drawing d = {.model = model, .size = size, .picture = out};
     strbuf_clear(&out->texts);
     top_line_vec_clear(&out->lines);
-    return draw(&d);
+    return draw_lines(&d);
 }

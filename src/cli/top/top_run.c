@@ -71,7 +71,7 @@ static MUST_USE enum err take_status(struct top_run *run, const char *reply)
 }
 
 // Find the running recording `name`, a file or a process id. ERR_NOT_FOUND if there is none.
-static MUST_USE enum err find(struct top_run *run, const char *name, struct err_info *info)
+static MUST_USE enum err find_recorder(struct top_run *run, const char *name, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     TRY(control_ask(name, "status", NULL, &reply, info));
@@ -172,7 +172,7 @@ run_recorder(const struct top_run_options *options, const char *program, int ans
 
 // Wait for the end of the recorder for some milliseconds. Return whether it has ended; it ends as
 // the program did.
-static bool reap(struct top_run *run, int patience_ms)
+static bool reap_program(struct top_run *run, int patience_ms)
 {
     int ended = 0;
     struct pollfd end = {.fd = run->recorder_fd, .events = POLLIN};
@@ -209,7 +209,7 @@ static bool is_same(struct identity a, struct identity b)
 }
 
 // Print a sentence that ends with a file name, made safe.
-static void say(const char *before, const char *path)
+static void say_path(const char *before, const char *path)
 {
     CLEANUP(strbuf_release) struct strbuf safe = {0};
     screen_append(&safe, path);
@@ -222,7 +222,7 @@ static void print_complaint(const char *path)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct stat status;
     if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
-        say("no recording was made; the reason is in ", path);
+        say_path("no recording was made; the reason is in ", path);
     } else if (file_read(path, COMPLAINT_BYTES_MAX, &text, NULL) == ERR_OK) {
         (void)fwrite(strbuf_text(&text), 1, text.len, stderr); // no other place to report an error
         (void)unlink(path);                                    // at worst it stays
@@ -278,11 +278,11 @@ static MUST_USE enum err fork_recorder(struct top_run *run,
 }
 
 // Start a recorder, and wait until it answers or has ended.
-static MUST_USE enum err start(struct top_run *run,
-                               const struct top_run_options *options,
-                               const char *program,
-                               int *status,
-                               struct err_info *info)
+static MUST_USE enum err start_recorder(struct top_run *run,
+                                        const struct top_run_options *options,
+                                        const char *program,
+                                        int *status,
+                                        struct err_info *info)
 {
     TRY(fork_recorder(run, options, program, info));
     const struct identity before = identity_of(strbuf_text(&run->path));
@@ -292,7 +292,7 @@ static MUST_USE enum err start(struct top_run *run,
         if (control_ask_recorder(run->recorder, "status", NULL, &reply, &trouble) == ERR_OK) {
             return take_status(run, strbuf_text(&reply));
         }
-        if (!reap(run, RETRY_MS)) {
+        if (!reap_program(run, RETRY_MS)) {
             continue;
         }
         *status = run->exit_status;
@@ -314,14 +314,14 @@ static MUST_USE enum err open_pid(struct top_run *run,
     char path[PATH_MAX];
     (void)snprintf(name, sizeof(name), "%" PRIu32, options->pid);              // fits
     (void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", options->pid); // fits
-    const enum err found = find(run, name, info);
+    const enum err found = find_recorder(run, name, info);
     if (found != ERR_NOT_FOUND) {
         return found;
     }
     const ssize_t len = readlink(link, path, sizeof(path) - 1);
     path[len > 0 ? len : 0] = '\0';
     *info = (struct err_info){0};
-    return start(run, options, len > 0 ? path : "process", status, info);
+    return start_recorder(run, options, len > 0 ? path : "process", status, info);
 }
 
 enum err top_run_open(struct top_run *run,
@@ -331,12 +331,12 @@ enum err top_run_open(struct top_run *run,
 {
     *status = STATUS_USAGE;
     if (options->argv != NULL) {
-        return start(run, options, options->argv[0], status, info);
+        return start_recorder(run, options, options->argv[0], status, info);
     }
     if (options->pid != 0) {
         return open_pid(run, options, status, info);
     }
-    const enum err found = find(run, options->file, info);
+    const enum err found = find_recorder(run, options->file, info);
     if (found == ERR_NOT_FOUND && access(options->file, F_OK) == 0) {
         *info = (struct err_info){0};
         strbuf_append_text(&run->path, options->file);
@@ -354,12 +354,12 @@ enum err top_run_end_program(const struct top_run *run, struct err_info *info)
 }
 
 // Detach from a process that we have attached to, and wait until its file is written.
-static void detach(struct top_run *run)
+static void detach_run(struct top_run *run)
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     struct err_info info = {0};
     if (control_ask_recorder(run->recorder, "detach", NULL, &reply, &info) == ERR_OK) {
-        (void)reap(run, CONTROL_PATIENCE_MS); // it ends by itself
+        (void)reap_program(run, CONTROL_PATIENCE_MS); // it ends by itself
     }
     (void)fprintf(stderr, "cairn: process %" PRIu32 " runs on and is not recorded any more\n",
                   run->program);
@@ -371,9 +371,9 @@ int top_run_leave(struct top_run *run, bool has_ended)
     if (run->output.len == 0) {
         return STATUS_OK; // the recording was not started here
     }
-    if (run->is_child && !reap(run, has_ended ? CONTROL_PATIENCE_MS : 0)) {
+    if (run->is_child && !reap_program(run, has_ended ? CONTROL_PATIENCE_MS : 0)) {
         if (run->is_attached) {
-            detach(run);
+            detach_run(run);
         } else {
             (void)fprintf(stderr,
                           "cairn: process %" PRIu32
@@ -381,12 +381,12 @@ int top_run_leave(struct top_run *run, bool has_ended)
                           run->program, run->program);
         }
     }
-    say("the recording is ", strbuf_text(&run->path));
+    say_path("the recording is ", strbuf_text(&run->path));
     if (!run->is_child && lstat(strbuf_text(&run->output), &output) == 0 &&
         S_ISREG(output.st_mode) && output.st_size == 0) {
         (void)unlink(strbuf_text(&run->output)); // at worst an empty file stays
     } else {
-        say("the output of the program is in ", strbuf_text(&run->output));
+        say_path("the output of the program is in ", strbuf_text(&run->output));
     }
     return !run->is_child && !run->is_attached ? run->exit_status : STATUS_OK;
 }

@@ -30,7 +30,7 @@ void top_sample_freep(struct top_sample **sample)
     top_sample_free(*sample);
 }
 
-static MUST_USE enum err query(struct top_sample *sample, const struct profile *profile)
+static MUST_USE enum err query_profile(struct top_sample *sample, const struct profile *profile)
 {
     sample->sampling = sampling_of(&profile->recording);
     TRY(profile_select(profile, NULL, &sample->selection, NULL));
@@ -45,7 +45,7 @@ static MUST_USE enum err query(struct top_sample *sample, const struct profile *
 enum err top_sample_take(struct profile *profile, struct top_sample **out)
 {
     CLEANUP(top_sample_freep) struct top_sample *sample = calloc(1, sizeof(*sample));
-    TRY(sample != NULL ? query(sample, profile) : ERR_NO_MEMORY);
+    TRY(sample != NULL ? query_profile(sample, profile) : ERR_NO_MEMORY);
     sample->profile = profile;
     *out = TAKE(sample);
     return ERR_OK;

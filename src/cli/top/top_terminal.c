@@ -33,7 +33,7 @@ enum {
 
 static SCREEN *g_screen; // of the terminal; ncurses has more state of its own
 
-static enum err refuse(struct err_info *info)
+static enum err refuse_terminal(struct err_info *info)
 {
     const char *name = getenv("TERM");
     return err_set(info, ERR_UNSUPPORTED,
@@ -54,7 +54,7 @@ enum err top_terminal_check(struct err_info *info)
     if (cur_term != NULL) {
         (void)del_curterm(cur_term); // frees what setupterm has read
     }
-    return is_usable ? ERR_OK : refuse(info);
+    return is_usable ? ERR_OK : refuse_terminal(info);
 }
 
 static bool read_size(struct winsize *out)
@@ -74,7 +74,7 @@ enum err top_terminal_open(struct err_info *info)
     }
     g_screen = newterm(NULL, stdout, stdin);
     if (g_screen == NULL) {
-        return refuse(info);
+        return refuse_terminal(info);
     }
     if (is_huge) {
         (void)unsetenv("LINES"); // valid names

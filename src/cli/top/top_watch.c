@@ -103,7 +103,7 @@ static MUST_USE enum err hear_news(struct watch *watch, bool *has_sample)
     return news.sample != NULL ? top_model_take(&watch->model, news.sample) : ERR_OK;
 }
 
-static void act(struct watch *watch, enum top_action action)
+static void act_on_key(struct watch *watch, enum top_action action)
 {
     struct err_info info = {0};
     switch (action) {
@@ -134,14 +134,14 @@ static MUST_USE enum err hear_keys(struct watch *watch)
     while (!watch->is_over && top_terminal_key(&key)) {
         enum top_action action = TOP_NOTHING;
         TRY(top_model_key(&watch->model, key, &action));
-        act(watch, action);
+        act_on_key(watch, action);
     }
     // A terminal that is gone has no keys and stays readable.
     watch->is_over = watch->is_over || (watch->sources[KEYS].revents & (POLLHUP | POLLERR)) != 0;
     return ERR_OK;
 }
 
-static MUST_USE enum err show(struct watch *watch, struct top_picture *picture)
+static MUST_USE enum err show_screen(struct watch *watch, struct top_picture *picture)
 {
     const struct top_size size = top_terminal_size();
     watch->model.lines = top_picture_list_lines(size);
@@ -154,7 +154,7 @@ static MUST_USE enum err show(struct watch *watch, struct top_picture *picture)
 static MUST_USE enum err watch_screen(struct watch *watch, struct top_picture *picture)
 {
     while (!watch->is_over) {
-        TRY(show(watch, picture));
+        TRY(show_screen(watch, picture));
         if (poll(watch->sources, SOURCE_COUNT, -1) < 0 && errno != EINTR) {
             return ERR_IO;
         }
@@ -170,7 +170,7 @@ static MUST_USE enum err watch_screen(struct watch *watch, struct top_picture *p
     return ERR_OK;
 }
 
-static enum err explain(enum err problem, struct err_info *info)
+static enum err explain_problem(enum err problem, struct err_info *info)
 {
     return problem == ERR_OK || problem == ERR_NO_MEMORY
                ? problem
@@ -188,7 +188,7 @@ top_watch_screen(const struct top_watch_options *options, bool *has_ended, struc
     const enum err problem = watch_screen(&watch, &picture);
     top_terminal_close();
     *has_ended = watch.model.state == TOP_ENDED;
-    return explain(problem, info);
+    return explain_problem(problem, info);
 }
 
 static MUST_USE enum err watch_plain(struct watch *watch, uint32_t *written)
@@ -227,5 +227,5 @@ top_watch_plain(const struct top_watch_options *options, bool *has_ended, struct
     if (problem == ERR_OK && written == 0 && watch.model.message[0] != '\0') {
         return err_set(info, ERR_IO, "%s", watch.model.message);
     }
-    return explain(problem, info);
+    return explain_problem(problem, info);
 }

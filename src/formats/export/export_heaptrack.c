@@ -99,7 +99,7 @@ static void writer_release(struct heaptrack_writer *w)
     block_kind_vec_release(&w->kinds);
 }
 
-static void flush(struct heaptrack_writer *w, size_t least_bytes)
+static void flush_buffer(struct heaptrack_writer *w, size_t least_bytes)
 {
     if (w->buffer.len >= least_bytes) {
         packed_stream_write(&w->packed, strbuf_bytes(&w->buffer));
@@ -118,7 +118,7 @@ static MUST_USE enum err write_text(struct heaptrack_writer *w, const char *text
     if (*out == known) {
         strbuf_printf(&w->buffer, "s %zx %s\n", w->text.len, strbuf_text(&w->text));
     }
-    flush(w, BUFFER_BYTES);
+    flush_buffer(w, BUFFER_BYTES);
     return ERR_OK;
 }
 
@@ -141,7 +141,7 @@ static MUST_USE enum err write_instruction(struct heaptrack_writer *w, uint32_t 
     }
     strbuf_append_char(&w->buffer, '\n');
     w->instructions.items[location] = ++w->instruction_count;
-    flush(w, BUFFER_BYTES);
+    flush_buffer(w, BUFFER_BYTES);
     return ERR_OK;
 }
 
@@ -157,7 +157,7 @@ static MUST_USE enum err write_traces(struct heaptrack_writer *w)
         }
         strbuf_printf(&w->buffer, "t %x %x\n", w->instructions.items[node->location], node->parent);
     }
-    flush(w, BUFFER_BYTES);
+    flush_buffer(w, BUFFER_BYTES);
     return ERR_OK;
 }
 
@@ -243,14 +243,14 @@ static void write_number(struct heaptrack_writer *w, const struct block_kind *ki
 {
     strbuf_printf(&w->buffer, "a %" PRIx64 " %x\n", kind->size, kind->node);
     *out = w->number_count++;
-    flush(w, BUFFER_BYTES);
+    flush_buffer(w, BUFFER_BYTES);
 }
 
 static void write_allocation(struct heaptrack_writer *w, uint32_t kind)
 {
     w->last_number = w->kinds.items[kind].number;
     strbuf_printf(&w->buffer, "+ %x\n", w->last_number);
-    flush(w, BUFFER_BYTES);
+    flush_buffer(w, BUFFER_BYTES);
 }
 
 static void write_free(struct heaptrack_writer *w, uint32_t kind, bool is_temporary)
@@ -262,7 +262,7 @@ static void write_free(struct heaptrack_writer *w, uint32_t kind, bool is_tempor
     }
     w->last_number = 0;
     strbuf_printf(&w->buffer, "- %x\n", *number);
-    flush(w, BUFFER_BYTES);
+    flush_buffer(w, BUFFER_BYTES);
 }
 
 // Give a kind a number to allocate. A size and stack has one such number, in all groups: the kinds
@@ -404,7 +404,7 @@ static void write_head(struct heaptrack_writer *w)
     strbuf_printf(&w->buffer, "\nI %" PRIx64 " %" PRIx64 "\n", page_bytes,
                   meta->memory_bytes / page_bytes);
     write_suppressions(w, profile_string(profile, meta->suppressions));
-    flush(w, BUFFER_BYTES);
+    flush_buffer(w, BUFFER_BYTES);
 }
 
 static MUST_USE enum err write_events(struct heaptrack_writer *w)
@@ -423,7 +423,7 @@ static MUST_USE enum err write_events(struct heaptrack_writer *w)
     TRY(write_end(w, allocate_group));
     strbuf_printf(&w->buffer, "# strings: %zx\n# ips: %x\n", string_table_count(&w->strings) - 1,
                   w->instruction_count);
-    flush(w, 0);
+    flush_buffer(w, 0);
     return ERR_OK;
 }
 

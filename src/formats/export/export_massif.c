@@ -73,7 +73,7 @@ static int by_bytes(const void *left, const void *right, void *context)
 }
 
 // Enter a node: collect its children, and set *out_lines to the number of their lines.
-static MUST_USE enum err enter(struct massif *m, uint32_t node, size_t *out_lines)
+static MUST_USE enum err enter_node(struct massif *m, uint32_t node, size_t *out_lines)
 {
     struct level level = {.first = m->children.len, .next = m->children.len};
     uint32_t child = m->tree->nodes.items[node].first_child;
@@ -105,7 +105,7 @@ static void print_line(struct massif *m, size_t depth, size_t lines, uint64_t by
 }
 
 // Leave the innermost level after printing all its children.
-static void leave(struct massif *m)
+static void leave_node(struct massif *m)
 {
     struct level level = m->levels.items[m->levels.len - 1];
     if (level.rest_places > 0) {
@@ -122,17 +122,17 @@ static MUST_USE enum err print_tree(struct massif *m)
     size_t lines = 0;
     m->threshold_bytes = bytes_of(m, 0) / THRESHOLD_DIVISOR;
     strbuf_append_text(&m->line, "(heap allocation functions)");
-    TRY(enter(m, 0, &lines));
+    TRY(enter_node(m, 0, &lines));
     print_line(m, 0, lines, bytes_of(m, 0));
     while (m->levels.len > 0) {
         struct level *level = &m->levels.items[m->levels.len - 1];
         if (level->next == level->end) {
-            leave(m);
+            leave_node(m);
             continue;
         }
         uint32_t node = m->children.items[level->next++];
         size_t depth = m->levels.len;
-        TRY(enter(m, node, &lines)); // may move the levels
+        TRY(enter_node(m, node, &lines)); // may move the levels
         clean_append_place(&m->line, m->profile, m->tree->nodes.items[node].location, rule);
         print_line(m, depth, lines, bytes_of(m, node));
     }

@@ -16,6 +16,7 @@
 //
 // Numbers beyond INT64_MAX, which only a forged recording has, become INT64_MAX.
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
 #include "formats/codec/packed_stream.h"
@@ -27,7 +28,6 @@
 
 enum {
     MAPPING_ALIGNMENT = 0x1000,
-    NS_PER_MS = 1000000,
 };
 
 // High enough that no reader mistakes it for an executable linked for that address.
@@ -84,7 +84,7 @@ static uint64_t signed_value(uint64_t value)
 }
 
 // Find or add the id of a text in the profile's string table.
-static MUST_USE enum err intern(struct pprof *p, const char *text, uint64_t *out)
+static MUST_USE enum err intern_text(struct pprof *p, const char *text, uint64_t *out)
 {
     uint32_t id;
     strbuf_clear(&p->text);
@@ -96,7 +96,7 @@ static MUST_USE enum err intern(struct pprof *p, const char *text, uint64_t *out
 }
 
 // Write p->message as a field of the profile, and clear it.
-static void emit(struct pprof *p, enum profile_field field)
+static void emit_message(struct pprof *p, enum profile_field field)
 {
     CLEANUP(strbuf_release) struct strbuf framed = {0};
     protobuf_message(&framed, field, &p->message);
@@ -108,11 +108,11 @@ emit_type(struct pprof *p, enum profile_field field, const char *type, const cha
 {
     uint64_t type_id;
     uint64_t unit_id;
-    TRY(intern(p, type, &type_id));
-    TRY(intern(p, unit, &unit_id));
+    TRY(intern_text(p, type, &type_id));
+    TRY(intern_text(p, unit, &unit_id));
     protobuf_u64(&p->message, 1, type_id);
     protobuf_u64(&p->message, 2, unit_id);
-    emit(p, field);
+    emit_message(p, field);
     return ERR_OK;
 }
 
@@ -144,8 +144,8 @@ static MUST_USE enum err emit_mapping(struct pprof *p, size_t index)
     const struct rec_module *module = &profile->recording.modules[index];
     uint64_t path;
     uint64_t build_id;
-    TRY(intern(p, profile_string(profile, module->path), &path));
-    TRY(intern(p, profile_string(profile, module->build_id), &build_id));
+    TRY(intern_text(p, profile_string(profile, module->path), &path));
+    TRY(intern_text(p, profile_string(profile, module->build_id), &build_id));
     protobuf_u64(&p->message, 1, index + 1);
     protobuf_u64(&p->message, 2, p->mapping_starts.items[index]);
     protobuf_u64(&p->message, 3, p->mapping_ends.items[index]);
@@ -155,7 +155,7 @@ static MUST_USE enum err emit_mapping(struct pprof *p, size_t index)
     protobuf_u64(&p->message, 8, module->frames_with_line > 0);
     protobuf_u64(&p->message, 9, module->frames_with_line > 0);
     protobuf_u64(&p->message, 10, module->frames_with_line > 0);
-    emit(p, PROFILE_MAPPING);
+    emit_message(p, PROFILE_MAPPING);
     return ERR_OK;
 }
 
@@ -189,14 +189,14 @@ static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint32_
     uint64_t file;
     clean_append(&shown, profile_location_function(profile, location), (struct clean_rule){0});
     TRY(strbuf_result(&shown));
-    TRY(intern(p, strbuf_text(&shown), &name));
-    TRY(intern(p, profile_location_function(profile, location), &own_name));
-    TRY(intern(p, profile_location_file(profile, location), &file));
+    TRY(intern_text(p, strbuf_text(&shown), &name));
+    TRY(intern_text(p, profile_location_function(profile, location), &own_name));
+    TRY(intern_text(p, profile_location_file(profile, location), &file));
     protobuf_u64(&p->message, 1, id);
     protobuf_u64(&p->message, 2, name);
     protobuf_u64(&p->message, 3, own_name);
     protobuf_u64(&p->message, 4, file);
-    emit(p, PROFILE_FUNCTION);
+    emit_message(p, PROFILE_FUNCTION);
     return ERR_OK;
 }
 
@@ -231,14 +231,14 @@ static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
     protobuf_u64(&p->message, 2, frame->module != REC_NONE ? (uint64_t)frame->module + 1 : 0);
     protobuf_u64(&p->message, 3, address_of(p, frame));
     strbuf_append(&p->message, strbuf_text(&lines), lines.len);
-    emit(p, PROFILE_LOCATION);
+    emit_message(p, PROFILE_LOCATION);
     return ERR_OK;
 }
 
 static MUST_USE enum err add_label(struct pprof *p, const char *key, uint64_t text, uint64_t number)
 {
     uint64_t key_id;
-    TRY(intern(p, key, &key_id));
+    TRY(intern_text(p, key, &key_id));
     protobuf_u64(&p->part, 1, key_id);
     protobuf_u64(&p->part, 2, text);
     protobuf_u64(&p->part, 3, number);
@@ -300,7 +300,7 @@ static MUST_USE enum err add_labels(struct pprof *p, const struct rec_row *row)
     const struct rec_thread *thread = &recording->threads[row->thread];
     if (!recording->has_merged_threads) {
         uint64_t name;
-        TRY(intern(p, profile_string(p->view->profile, thread->name), &name));
+        TRY(intern_text(p, profile_string(p->view->profile, thread->name), &name));
         TRY(add_label(p, "thread", name, 0));
         TRY(add_label(p, "thread_id", 0, thread->thread_id));
     }
@@ -345,7 +345,7 @@ static MUST_USE enum err emit_row(struct pprof *p, size_t index)
     add_values(p, &costs);
     TRY(add_labels(p, row));
     p->size.sample_count++;
-    emit(p, PROFILE_SAMPLE);
+    emit_message(p, PROFILE_SAMPLE);
     return ERR_OK;
 }
 
@@ -360,20 +360,20 @@ static MUST_USE enum err emit_other(struct pprof *p)
     if (p->size.other_count == 0) {
         return ERR_OK;
     }
-    TRY(intern(p, name, &text));
+    TRY(intern_text(p, name, &text));
     protobuf_u64(&p->message, 1, function);
     protobuf_u64(&p->message, 2, text);
     protobuf_u64(&p->message, 3, text);
-    emit(p, PROFILE_FUNCTION);
+    emit_message(p, PROFILE_FUNCTION);
     protobuf_u64(&p->part, 1, function);
     protobuf_u64(&p->message, 1, location);
     protobuf_message(&p->message, 4, &p->part);
-    emit(p, PROFILE_LOCATION);
+    emit_message(p, PROFILE_LOCATION);
     protobuf_varint(&p->part, location);
     protobuf_message(&p->message, 1, &p->part);
     add_values(p, &p->other);
     p->size.sample_count++;
-    emit(p, PROFILE_SAMPLE);
+    emit_message(p, PROFILE_SAMPLE);
     return ERR_OK;
 }
 
@@ -401,7 +401,7 @@ static struct time_span time_of(const struct export_view *view)
 static MUST_USE enum err add_comment(struct pprof *p, const char *text, struct strbuf *fields)
 {
     uint64_t id;
-    TRY(intern(p, text, &id));
+    TRY(intern_text(p, text, &id));
     protobuf_u64(fields, PROFILE_COMMENT, id);
     return ERR_OK;
 }
@@ -440,7 +440,7 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     const struct rec_meta *meta = &profile->recording.meta;
     uint64_t type;
     const bool shows_use = has_value(p, VALUE_COUNT - 1) && p->view->cost != COST_ALLOCATED_BYTES;
-    TRY(intern(p, shows_use ? "inuse_space" : "alloc_space", &type));
+    TRY(intern_text(p, shows_use ? "inuse_space" : "alloc_space", &type));
     CLEANUP(strbuf_release) struct strbuf fields = {0};
     const struct time_span time = time_of(p->view);
     protobuf_u64(&fields, PROFILE_TIME_NS, time.start_ns);

@@ -277,7 +277,7 @@ static void write_about(const struct export_view *view, FILE *out)
     begin_metric(out, &info);
     (void)fprintf(out, "%s{%s} 1\n", info.name, strbuf_text(&labels));
     if (meta->start_unix_ns != 0) {
-        write_seconds(out, &written, meta->start_unix_ns / 1000000 + meta->runtime_ms);
+        write_seconds(out, &written, meta->start_unix_ns / NS_PER_MS + meta->runtime_ms);
     }
     write_seconds(out, &runtime, meta->runtime_ms);
     write_number(out, &checkpoints, meta->checkpoint_count);

@@ -50,7 +50,7 @@ struct values {
     int next;
 };
 
-static void put(struct values *values, uint64_t number)
+static void put_number(struct values *values, uint64_t number)
 {
     // SQLite's integers are signed: a larger value becomes the largest.
     int64_t clamped = number > INT64_MAX ? INT64_MAX : (int64_t)number;
@@ -62,7 +62,7 @@ static void put(struct values *values, uint64_t number)
 static void put_known(struct values *values, bool is_known, uint64_t number)
 {
     if (is_known) {
-        put(values, number);
+        put_number(values, number);
     } else {
         (void)sqlite3_bind_null(values->statement, values->next++); // sqlite3_step reports failures
     }
@@ -104,7 +104,7 @@ static bool fill_run(struct values *values, size_t i)
     if (entry->text != NULL) {
         put_text(values, entry->text);
     } else {
-        put(values, entry->number);
+        put_number(values, entry->number);
     }
     return true;
 }
@@ -112,46 +112,46 @@ static bool fill_run(struct values *values, size_t i)
 static bool fill_process(struct values *values, size_t i)
 {
     const struct rec_process *process = &values->source->recording->processes[i];
-    put(values, i);
-    put(values, process->pid);
-    put(values, process->parent_pid);
-    put(values, process->epoch);
+    put_number(values, i);
+    put_number(values, process->pid);
+    put_number(values, process->parent_pid);
+    put_number(values, process->epoch);
     put_string(values, process->executable);
     put_string(values, process->command_line);
-    put(values, process->start_ms);
-    put(values, process->end_ms);
-    put(values, process->peak_bytes);
-    put(values, process->peak_rss_bytes);
+    put_number(values, process->start_ms);
+    put_number(values, process->end_ms);
+    put_number(values, process->peak_bytes);
+    put_number(values, process->peak_rss_bytes);
     return true;
 }
 
 static bool fill_thread(struct values *values, size_t i)
 {
     const struct rec_thread *thread = &values->source->recording->threads[i];
-    put(values, i);
-    put(values, thread->process);
-    put(values, thread->thread_id);
+    put_number(values, i);
+    put_number(values, thread->process);
+    put_number(values, thread->thread_id);
     put_string(values, thread->name);
-    put(values, thread->merged_count);
-    put(values, thread->start_ms);
-    put(values, thread->end_ms);
+    put_number(values, thread->merged_count);
+    put_number(values, thread->start_ms);
+    put_number(values, thread->end_ms);
     return true;
 }
 
 static bool fill_module(struct values *values, size_t i)
 {
     const struct rec_module *module = &values->source->recording->modules[i];
-    put(values, i);
+    put_number(values, i);
     put_string(values, module->path);
     put_string(values, module->build_id);
-    put(values, module->is_executable);
+    put_number(values, module->is_executable);
     return true;
 }
 
 static bool fill_function(struct values *values, size_t i)
 {
     const struct code_index *code = &values->source->profile->code;
-    put(values, i);
+    put_number(values, i);
     put_text(values, string_table_get(&code->names, code->functions.items[i].name));
     put_index(values, code->functions.items[i].module);
     return true;
@@ -161,22 +161,22 @@ static bool fill_frame(struct values *values, size_t i)
 {
     const struct code_index *code = &values->source->profile->code;
     const struct code_location *location = &code->locations.items[i];
-    put(values, i);
-    put(values, location->function);
+    put_number(values, i);
+    put_number(values, location->function);
     put_text(values, string_table_get(&code->names, location->file));
-    put(values, location->line);
-    put(values, location->offset);
+    put_number(values, location->line);
+    put_number(values, location->offset);
     return true;
 }
 
 static bool fill_stack(struct values *values, size_t i)
 {
     const struct call_tree_node *node = &values->source->view->tree.nodes.items[i];
-    put(values, i);
+    put_number(values, i);
     put_index(values, node->parent);
     put_index(values, i == 0 ? REC_NONE : node->location);
-    put(values, node->depth);
-    put(values, node->is_inlined);
+    put_number(values, node->depth);
+    put_number(values, node->is_inlined);
     return true;
 }
 
@@ -185,9 +185,9 @@ static bool fill_row(struct values *values, size_t i)
     const struct export_view *view = values->source->view;
     uint32_t row = view->selection.rows.items[i];
     struct costs costs = selection_costs(&view->selection, i);
-    put(values, row);
-    put(values, view->tree.row_nodes.items[i]);
-    put(values, values->source->recording->rows[row].thread);
+    put_number(values, row);
+    put_number(values, view->tree.row_nodes.items[i]);
+    put_number(values, values->source->recording->rows[row].thread);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         put_cost(values, (enum cost)cost, costs.values[cost]);
     }
@@ -198,9 +198,9 @@ static bool fill_slice(struct values *values, size_t i)
 {
     const struct cut_timeline *timeline = &values->source->timeline;
     const struct timeline_point *point = &timeline->points.items[i];
-    put(values, i);
-    put(values, i * timeline->slice_ms);
-    put(values, (i + 1) * timeline->slice_ms);
+    put_number(values, i);
+    put_number(values, i * timeline->slice_ms);
+    put_number(values, (i + 1) * timeline->slice_ms);
     const struct {
         enum cost cost;
         uint64_t value;
@@ -227,8 +227,8 @@ static bool is_selected(const struct values *values, uint32_t row)
 static bool fill_cell(struct values *values, size_t i)
 {
     const struct rec_cell *cell = &values->source->recording->cells[i];
-    put(values, cell->row);
-    put(values, cell->slice);
+    put_number(values, cell->row);
+    put_number(values, cell->slice);
     put_cost(values, COST_ALLOCATIONS, cell->allocations);
     put_cost(values, COST_ALLOCATED_BYTES, cell->allocated_bytes);
     put_cost(values, COST_FREES, cell->frees);
@@ -239,11 +239,11 @@ static bool fill_cell(struct values *values, size_t i)
 
 static bool fill_bucket(struct values *values, const struct rec_bucket *bucket)
 {
-    put(values, bucket->row);
-    put(values, rec_bucket_low(bucket->bucket));
-    put(values, rec_bucket_low(bucket->bucket + 1));
-    put(values, bucket->count);
-    put(values, bucket->bytes);
+    put_number(values, bucket->row);
+    put_number(values, rec_bucket_low(bucket->bucket));
+    put_number(values, rec_bucket_low(bucket->bucket + 1));
+    put_number(values, bucket->count);
+    put_number(values, bucket->bytes);
     return is_selected(values, bucket->row);
 }
 
@@ -260,25 +260,25 @@ static bool fill_lifetime(struct values *values, size_t i)
 static bool fill_cohort(struct values *values, size_t i)
 {
     const struct rec_cohort *cohort = &values->source->recording->cohorts[i];
-    put(values, cohort->row);
-    put(values, cohort->born_slice);
+    put_number(values, cohort->row);
+    put_number(values, cohort->born_slice);
     put_index(values, cohort->freed_slice);
-    put(values, cohort->blocks);
-    put(values, cohort->bytes);
+    put_number(values, cohort->blocks);
+    put_number(values, cohort->bytes);
     return is_selected(values, cohort->row);
 }
 
 static bool fill_block(struct values *values, size_t i)
 {
     const struct rec_block *block = &values->source->recording->blocks[i];
-    put(values, i);
-    put(values, block->row);
-    put(values, block->address);
-    put(values, block->size_bytes);
-    put(values, block->born_ms);
+    put_number(values, i);
+    put_number(values, block->row);
+    put_number(values, block->address);
+    put_number(values, block->size_bytes);
+    put_number(values, block->born_ms);
     put_known(values, (block->flags & REC_BLOCK_END) == 0, block->freed_ms);
-    put(values, (block->flags & REC_BLOCK_PEAK) != 0);
-    put(values, (block->flags & REC_BLOCK_END) != 0);
+    put_number(values, (block->flags & REC_BLOCK_PEAK) != 0);
+    put_number(values, (block->flags & REC_BLOCK_END) != 0);
     return is_selected(values, block->row) &&
            bucket_range_has(values->source->view->selection.sizes,
                             rec_bucket_of(block->size_bytes));
@@ -287,26 +287,26 @@ static bool fill_block(struct values *values, size_t i)
 static bool fill_memory(struct values *values, size_t i)
 {
     const struct rec_rss_sample *sample = &values->source->recording->rss_samples[i];
-    put(values, sample->time_ms);
-    put(values, sample->process);
-    put(values, sample->rss_bytes);
-    put(values, sample->anonymous_bytes);
-    put(values, sample->file_bytes);
-    put(values, sample->shmem_bytes);
-    put(values, sample->swap_bytes);
-    put(values, sample->minor_faults);
-    put(values, sample->major_faults);
+    put_number(values, sample->time_ms);
+    put_number(values, sample->process);
+    put_number(values, sample->rss_bytes);
+    put_number(values, sample->anonymous_bytes);
+    put_number(values, sample->file_bytes);
+    put_number(values, sample->shmem_bytes);
+    put_number(values, sample->swap_bytes);
+    put_number(values, sample->minor_faults);
+    put_number(values, sample->major_faults);
     return true;
 }
 
 static bool fill_adhoc(struct values *values, size_t i)
 {
     const struct adhoc_event *event = &values->source->adhoc.events.items[i];
-    put(values, i);
-    put(values, event->process);
+    put_number(values, i);
+    put_number(values, event->process);
     put_text(values, event->name);
-    put(values, event->events);
-    put(values, event->weight);
+    put_number(values, event->events);
+    put_number(values, event->weight);
     return true;
 }
 
@@ -317,10 +317,10 @@ static bool fill_adhoc_frame(struct values *values, size_t i)
     if (owner == REC_NONE) {
         return false; // merged into another entry
     }
-    put(values, owner);
-    put(values, i - source->adhoc.events.items[owner].first);
-    put(values, source->adhoc.locations.items[i]);
-    put(values, source->adhoc.inlined.items[i] != 0);
+    put_number(values, owner);
+    put_number(values, i - source->adhoc.events.items[owner].first);
+    put_number(values, source->adhoc.locations.items[i]);
+    put_number(values, source->adhoc.inlined.items[i] != 0);
     return true;
 }
 

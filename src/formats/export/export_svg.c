@@ -167,7 +167,7 @@ static size_t count_letters(const char *text)
     return count;
 }
 
-static struct human amount(const struct drawing *drawing, uint64_t value)
+static struct human format_amount(const struct drawing *drawing, uint64_t value)
 {
     return cost_get_info(drawing->cost)->unit == COST_UNIT_BYTES ? format_bytes(value)
                                                                  : format_count(value);
@@ -179,7 +179,7 @@ static void write_amount(const struct drawing *drawing, const struct costs *cost
     const struct sampling sampling = sampling_of(&drawing->view->profile->recording);
     const struct costs errors = sampling_errors(&sampling, costs);
     const uint64_t value = costs_get(costs, drawing->cost);
-    (void)fprintf(out, "%s%s", amount(drawing, value).text,
+    (void)fprintf(out, "%s%s", format_amount(drawing, value).text,
                   sampling_format_error(value, costs_get(&errors, drawing->cost)).text);
 }
 

@@ -191,7 +191,7 @@ static void forget_modules(struct heaptrack *h)
     h->is_sorted = true;
 }
 
-static bool equals(struct bytes text, const char *other)
+static bool text_equals(struct bytes text, const char *other)
 {
     return text.len == strlen(other) && memcmp(text.data, other, text.len) == 0;
 }
@@ -203,13 +203,13 @@ enum err heaptrack_read_module(struct heaptrack *h, struct bytes line)
     if (!heaptrack_string(h, &line, true, &path)) {
         return heaptrack_refuse(h, "the module's path is not as long as the line says");
     }
-    if (equals(path, "-")) {
+    if (text_equals(path, "-")) {
         forget_modules(h);
         return ERR_OK;
     }
     rec_string name;
     TRY(import_string(h->import, path, &name));
-    bool is_executable = equals(path, "x") && h->executable != 0;
+    bool is_executable = text_equals(path, "x") && h->executable != 0;
     TRY(recording_builder_module_of(h->import->b, is_executable ? h->executable : name,
                                     &range.module));
     h->import->b->modules.items[range.module].is_executable |= is_executable;

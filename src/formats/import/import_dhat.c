@@ -39,13 +39,13 @@ static void dhat_release(struct dhat *d)
     u32_vec_release(&d->frames);
 }
 
-static MUST_USE enum err refuse(struct dhat *d, const char *what, size_t number)
+static MUST_USE enum err refuse_point(struct dhat *d, const char *what, size_t number)
 {
     return err_set(d->import->info, ERR_CORRUPT, "'%s', %s %zu: not as DHAT writes it",
                    d->import->in->path, what, number);
 }
 
-static MUST_USE enum err parse(struct dhat *d)
+static MUST_USE enum err parse_document(struct dhat *d)
 {
     struct import *import = d->import;
     CLEANUP(strbuf_release) struct strbuf text = {0};
@@ -78,7 +78,7 @@ static MUST_USE enum err read_frames(struct dhat *d)
         uint32_t frame = REC_NONE;
         json_t *item = json_array_get(table, i);
         if (!json_is_string(item)) {
-            return refuse(d, "ftbl entry", i);
+            return refuse_point(d, "ftbl entry", i);
         }
         struct bytes text = {.data = (const uint8_t *)json_string_value(item),
                              .len = json_string_length(item)};
@@ -87,7 +87,7 @@ static MUST_USE enum err read_frames(struct dhat *d)
         }
         TRY(u32_vec_push(&d->frames, frame));
     }
-    return json_is_array(table) ? ERR_OK : refuse(d, "ftbl", 0);
+    return json_is_array(table) ? ERR_OK : refuse_point(d, "ftbl", 0);
 }
 
 static MUST_USE enum err
@@ -99,14 +99,14 @@ read_stack(struct dhat *d, const json_t *point, size_t number, uint32_t *out)
         json_t *item = json_array_get(stack, i - 1);
         json_int_t frame = json_integer_value(item);
         if (!json_is_integer(item) || frame < 0 || (size_t)frame >= d->frames.len) {
-            return refuse(d, "pps entry", number);
+            return refuse_point(d, "pps entry", number);
         }
         if (frame > 0) {
             TRY(recording_builder_node(d->import->b, node, d->frames.items[frame], &node));
         }
     }
     *out = node;
-    return json_is_array(stack) ? ERR_OK : refuse(d, "pps entry", number);
+    return json_is_array(stack) ? ERR_OK : refuse_point(d, "pps entry", number);
 }
 
 static bool is_event_name(const struct dhat *d, uint32_t node)
@@ -143,7 +143,7 @@ static MUST_USE enum err read_event(struct dhat *d, size_t number)
     const json_t *point = json_array_get(json_object_get(d->root, "pps"), number);
     struct rec_adhoc event = {0};
     if (!get_number(point, "tb", &event.weight) || !get_number(point, "tbk", &event.events)) {
-        return refuse(d, "pps entry", number);
+        return refuse_point(d, "pps entry", number);
     }
     TRY(read_stack(d, point, number, &event.node));
     if (!is_event_name(d, event.node)) {
@@ -175,7 +175,7 @@ static MUST_USE enum err read_point(struct dhat *d, size_t number)
     uint32_t row = 0;
     if (!get_number(point, "tb", &counts.all_bytes) ||
         !get_number(point, "tbk", &counts.all_blocks)) {
-        return refuse(d, "pps entry", number);
+        return refuse_point(d, "pps entry", number);
     }
     counts.live_blocks = counts.all_blocks; // without lifetimes nothing is ever freed
     counts.live_bytes = counts.all_bytes;
@@ -184,16 +184,16 @@ static MUST_USE enum err read_point(struct dhat *d, size_t number)
          !get_number(point, "ebk", &counts.live_blocks) ||
          !get_number(point, "gb", &add.peak_bytes) || !get_number(point, "gbk", &add.peak_blocks) ||
          !get_number(point, "mb", &add.own_peak_bytes))) {
-        return refuse(d, "pps entry", number);
+        return refuse_point(d, "pps entry", number);
     }
     if (counts.live_blocks > counts.all_blocks || counts.live_bytes > counts.all_bytes) {
-        return refuse(d, "pps entry", number);
+        return refuse_point(d, "pps entry", number);
     }
     TRY(read_stack(d, point, number, &node));
     TRY(recording_builder_row(d->import->b, d->thread, node, &row));
     return import_count(d->import, row, &counts) && count_peaks(d, row, &add)
                ? ERR_OK
-               : refuse(d, "pps entry", number);
+               : refuse_point(d, "pps entry", number);
 }
 
 static MUST_USE enum err read_head(struct dhat *d)
@@ -232,7 +232,7 @@ static MUST_USE enum err read_head(struct dhat *d)
 static enum err read_dhat(struct import *import)
 {
     CLEANUP(dhat_release) struct dhat d = {.import = import, .unit_frame = REC_NONE};
-    TRY(parse(&d));
+    TRY(parse_document(&d));
     TRY(read_head(&d));
     TRY(recording_builder_thread(import->b, 0, 0, "all threads", &d.thread));
     TRY(read_frames(&d));
@@ -246,7 +246,7 @@ static enum err read_dhat(struct import *import)
     return ERR_OK;
 }
 
-static bool recognizes(struct bytes head)
+static bool recognizes_dhat(struct bytes head)
 {
     static const char key[] = "\"dhatFileVersion\"";
     size_t at = 0;
@@ -263,6 +263,6 @@ const struct importer importer_dhat = {
     .phrase = "reading the DHAT file",
     .unknown =
         REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_TIME | REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS,
-    .recognizes = recognizes,
+    .recognizes = recognizes_dhat,
     .read = read_dhat,
 };

@@ -64,7 +64,7 @@ static void heap_text_release(struct heap_text *h)
     map_u64_release(&h->thread_of);
 }
 
-static MUST_USE enum err refuse(struct heap_text *h, const char *why)
+static MUST_USE enum err refuse_line(struct heap_text *h, const char *why)
 {
     return import_refuse_line(h->import, ERR_CORRUPT, why);
 }
@@ -104,7 +104,7 @@ static uint64_t scaled(uint64_t value, double factor)
     return result < (double)(UINT64_C(1) << 62) ? (uint64_t)result : UINT64_C(1) << 62;
 }
 
-static void unsample(uint64_t *blocks, uint64_t *bytes, uint64_t period_bytes)
+static void unsample_counts(uint64_t *blocks, uint64_t *bytes, uint64_t period_bytes)
 {
     if (*blocks == 0 || *bytes == 0 || period_bytes <= 1) {
         return;
@@ -118,8 +118,8 @@ static void unsample(uint64_t *blocks, uint64_t *bytes, uint64_t period_bytes)
 static MUST_USE enum err
 add_entry(struct heap_text *h, struct import_counts counts, uint32_t thread)
 {
-    unsample(&counts.live_blocks, &counts.live_bytes, h->period_bytes);
-    unsample(&counts.all_blocks, &counts.all_bytes, h->period_bytes);
+    unsample_counts(&counts.live_blocks, &counts.live_bytes, h->period_bytes);
+    unsample_counts(&counts.all_blocks, &counts.all_bytes, h->period_bytes);
     h->has_all |= counts.all_blocks > 0;
     struct entry entry = {.counts = counts,
                           .thread = thread,
@@ -135,10 +135,10 @@ static MUST_USE enum err read_stack(struct heap_text *h, struct bytes line)
     for (skip_spaces(&line); line.len > 0; skip_spaces(&line)) {
         uint64_t address;
         if (!take_text(&line, "0x") || !take_number(&line, 16, &address)) {
-            return refuse(h, "an address of the stack makes no sense");
+            return refuse_line(h, "an address of the stack makes no sense");
         }
         if (h->addresses.len - h->first >= STACK_MAX || h->addresses.len >= UINT32_MAX) {
-            return refuse(h, "the stack is too deep");
+            return refuse_line(h, "the stack is too deep");
         }
         TRY(u64_vec_push(&h->addresses, address));
     }
@@ -168,10 +168,10 @@ static MUST_USE enum err read_jemalloc_line(struct heap_text *h, struct bytes li
     bool is_sum = take_text(&line, "t*:");
     if (!is_sum &&
         (!take_text(&line, "t") || !take_number(&line, 10, &number) || !take_text(&line, ":"))) {
-        return refuse(h, "this is not a line of a heap profile");
+        return refuse_line(h, "this is not a line of a heap profile");
     }
     if (!take_counted(&line, &counts)) {
-        return refuse(h, "blocks and bytes make no sense");
+        return refuse_line(h, "blocks and bytes make no sense");
     }
     if (is_sum || !h->has_stack) {
         return ERR_OK; // the counts of each stack's threads are read instead
@@ -184,7 +184,7 @@ static MUST_USE enum err read_plain_line(struct heap_text *h, struct bytes line)
 {
     struct import_counts counts;
     if (!take_counted(&line, &counts) || !take_text(&line, "@")) {
-        return refuse(h, "blocks and bytes make no sense");
+        return refuse_line(h, "blocks and bytes make no sense");
     }
     TRY(read_stack(h, line));
     return add_entry(h, counts, h->thread);
@@ -224,11 +224,12 @@ static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)
     uint64_t period = 0;
     if (take_text(&line, "heap_v2/")) {
         h->is_jemalloc = true;
-        return take_number(&line, 10, &h->period_bytes) ? ERR_OK : refuse(h, "no sampling period");
+        return take_number(&line, 10, &h->period_bytes) ? ERR_OK
+                                                        : refuse_line(h, "no sampling period");
     }
     (void)take_text(&line, "heap profile:"); // present: recognizes() checked
     if (!take_counted(&line, &sum) || !take_text(&line, "@")) {
-        return refuse(h, "the sums of the profile make no sense");
+        return refuse_line(h, "the sums of the profile make no sense");
     }
     TRY(recording_builder_thread(h->import->b, 0, 0, "all threads", &h->thread));
     if (take_text(&line, "heapprofile")) {
@@ -324,10 +325,10 @@ static MUST_USE enum err finish_entry(struct heap_text *h, const struct entry *e
     TRY(recording_builder_row(h->import->b, entry->thread, node, &row));
     return import_count(h->import, row, &entry->counts)
                ? ERR_OK
-               : refuse(h, "the sums are more than possible");
+               : refuse_line(h, "the sums are more than possible");
 }
 
-static MUST_USE enum err finish(struct heap_text *h)
+static MUST_USE enum err finish_recording(struct heap_text *h)
 {
     struct import *import = h->import;
     struct recording_builder *b = import->b;
@@ -354,10 +355,10 @@ static enum err read_heap_text(struct import *import)
 {
     CLEANUP(heap_text_release) struct heap_text h = {.import = import};
     TRY(read_lines(&h));
-    return finish(&h);
+    return finish_recording(&h);
 }
 
-static bool recognizes(struct bytes head)
+static bool recognizes_heap_text(struct bytes head)
 {
     uint64_t period;
     return take_text(&head, "heap profile:") ||
@@ -369,6 +370,6 @@ const struct importer importer_heap_text = {
     .phrase = "reading the heap profile",
     .unknown = REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_PEAK | REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME |
                REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS,
-    .recognizes = recognizes,
+    .recognizes = recognizes_heap_text,
     .read = read_heap_text,
 };

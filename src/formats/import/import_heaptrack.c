@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/import/heaptrack_file.h"
@@ -90,7 +91,7 @@ static MUST_USE enum err read_pages(struct heaptrack *h, struct bytes line)
 }
 
 // Advance the time to now_ms. If time slices merge, their RSS merges, too.
-static MUST_USE enum err advance(struct heaptrack *h, uint64_t now_ms)
+static MUST_USE enum err advance_clock(struct heaptrack *h, uint64_t now_ms)
 {
     const uint32_t shift_before = h->totals.series.slice_shift;
     TRY(heap_totals_advance(&h->totals, now_ms));
@@ -107,10 +108,10 @@ static MUST_USE enum err advance(struct heaptrack *h, uint64_t now_ms)
 static MUST_USE enum err read_time(struct heaptrack *h, struct bytes line)
 {
     uint64_t now_ms;
-    if (!heaptrack_number(&line, &now_ms) || now_ms > INT64_MAX / 1000000) { // fits as ns, too
+    if (!heaptrack_number(&line, &now_ms) || now_ms > INT64_MAX / NS_PER_MS) { // fits as ns, too
         return heaptrack_refuse(h, "the time makes no sense");
     }
-    return advance(h, now_ms);
+    return advance_clock(h, now_ms);
 }
 
 static MUST_USE enum err read_rss(struct heaptrack *h, struct bytes line)
@@ -276,7 +277,7 @@ static void describe_damage(const struct heaptrack *h)
     }
 }
 
-static MUST_USE enum err finish(struct heaptrack *h)
+static MUST_USE enum err finish_recording(struct heaptrack *h)
 {
     struct recording_builder *b = h->import->b;
     TRY(heaptrack_fill_tables(h));
@@ -302,11 +303,11 @@ static enum err read_heaptrack(struct import *import)
     heap_totals_init(&h.totals, UINT32_MAX, UINT32_MAX);
     TRY(recording_builder_thread(import->b, 0, 0, "all threads", &h.thread));
     TRY(read_lines(&h));
-    return finish(&h);
+    return finish_recording(&h);
 }
 
 // Recognize the first line: "v", heaptrack's version, and the file's version.
-static bool recognizes(struct bytes head)
+static bool recognizes_heaptrack(struct bytes head)
 {
     const uint8_t *end = memchr(head.data, '\n', head.len);
     struct bytes line = {.data = head.data + 1,
@@ -322,6 +323,6 @@ const struct importer importer_heaptrack = {
     .name = "heaptrack",
     .phrase = "reading the heaptrack file",
     .unknown = REC_UNKNOWN_THREADS | REC_UNKNOWN_LIFETIMES,
-    .recognizes = recognizes,
+    .recognizes = recognizes_heaptrack,
     .read = read_heaptrack,
 };

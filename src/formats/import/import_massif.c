@@ -62,7 +62,7 @@ static void massif_release(struct massif *m)
     snapshot_vec_release(&m->snapshots);
 }
 
-static MUST_USE enum err refuse(struct massif *m, const char *why)
+static MUST_USE enum err refuse_line(struct massif *m, const char *why)
 {
     return import_refuse_line(m->import, ERR_CORRUPT, why);
 }
@@ -102,18 +102,18 @@ static MUST_USE enum err read_tree_line(struct massif *m, struct bytes line)
     if (!import_take_text(&line, "n") || !import_take_number(&line, 10, &callers) ||
         !import_take_text(&line, ": ") || !import_take_number(&line, 10, &level.bytes) ||
         !import_take_text(&line, " ")) {
-        return refuse(m, "not a line of a heap tree");
+        return refuse_line(m, "not a line of a heap tree");
     }
     while (m->levels.len > depth) {
         TRY(leave_level(m));
     }
     if (m->levels.len != depth) {
-        return refuse(m, "the line of the heap tree is deeper than its callee's callers");
+        return refuse_line(m, "the line of the heap tree is deeper than its callee's callers");
     }
     if (depth > 0) {
         struct level *callee = &m->levels.items[depth - 1];
         if (level.bytes > callee->bytes) {
-            return refuse(m, "the callers of a function have more bytes than it has itself");
+            return refuse_line(m, "the callers of a function have more bytes than it has itself");
         }
         callee->bytes -= level.bytes;
         TRY(valgrind_place_frame(&m->frame_of, m->import, line, &level.frame));
@@ -152,7 +152,7 @@ static MUST_USE enum err add_snapshot(struct massif *m)
     uint64_t before = count > 0 ? m->snapshots.items[count - 1].heap_bytes : 0;
     uint64_t now = m->snapshot.heap_bytes;
     if (__builtin_add_overflow(m->grown_bytes, now > before ? now - before : 0, &m->grown_bytes)) {
-        return refuse(m, "the sums are more than possible");
+        return refuse_line(m, "the sums are more than possible");
     }
     TRY(snapshot_vec_push(&m->snapshots, m->snapshot));
     return m->snapshots.len % CHECK_INTERVAL != 0
@@ -171,10 +171,11 @@ static MUST_USE enum err read_line(struct massif *m, struct bytes line)
     TRY(end_tree(m));
     if (import_take_text(&line, "mem_heap_B=")) {
         return import_take_number(&line, 10, &m->snapshot.heap_bytes) ? add_snapshot(m)
-                                                                      : refuse(m, "no number");
+                                                                      : refuse_line(m, "no number");
     }
     if (import_take_text(&line, "time=")) {
-        return import_take_number(&line, 10, &m->snapshot.time) ? ERR_OK : refuse(m, "no number");
+        return import_take_number(&line, 10, &m->snapshot.time) ? ERR_OK
+                                                                : refuse_line(m, "no number");
     }
     if (import_take_text(&line, "heap_tree=")) {
         if (!import_take_text(&line, "empty")) {
@@ -184,7 +185,7 @@ static MUST_USE enum err read_line(struct massif *m, struct bytes line)
     }
     if (import_take_text(&line, "snapshot=") || import_take_text(&line, "mem_heap_extra_B=") ||
         import_take_text(&line, "mem_stacks_B=")) {
-        return import_take_number(&line, 10, &ignored) ? ERR_OK : refuse(m, "no number");
+        return import_take_number(&line, 10, &ignored) ? ERR_OK : refuse_line(m, "no number");
     }
     if (import_take_text(&line, "cmd: ")) {
         return import_string(m->import, line, &meta->command_line);
@@ -195,7 +196,7 @@ static MUST_USE enum err read_line(struct massif *m, struct bytes line)
     }
     bool is_known =
         line.len == 0 || import_take_text(&line, "#") || import_take_text(&line, "desc:");
-    return is_known ? ERR_OK : refuse(m, "this is not a line of a massif file");
+    return is_known ? ERR_OK : refuse_line(m, "this is not a line of a massif file");
 }
 
 static MUST_USE enum err read_lines(struct massif *m)
@@ -288,7 +289,7 @@ static MUST_USE enum err finish_row(struct massif *m)
     return ERR_OK;
 }
 
-static MUST_USE enum err finish(struct massif *m)
+static MUST_USE enum err finish_recording(struct massif *m)
 {
     struct import *import = m->import;
     struct recording_builder *b = import->b;
@@ -315,10 +316,10 @@ static enum err read_massif(struct import *import)
     TRY(read_lines(&m));
     size_t count = m.snapshots.len; // the last one may be truncated
     m.snapshot = count > 0 ? m.snapshots.items[count - 1] : (struct snapshot){0};
-    return finish(&m);
+    return finish_recording(&m);
 }
 
-static bool recognizes(struct bytes head)
+static bool recognizes_massif(struct bytes head)
 {
     bool is_desc = import_take_text(&head, "desc:");
     const uint8_t *end = is_desc ? memchr(head.data, '\n', head.len) : NULL;
@@ -333,6 +334,6 @@ const struct importer importer_massif = {
     .unknown = REC_UNKNOWN_ALLOCATIONS | REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_BLOCKS |
                REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME | REC_UNKNOWN_LIFETIMES |
                REC_UNKNOWN_THREADS,
-    .recognizes = recognizes,
+    .recognizes = recognizes_massif,
     .read = read_massif,
 };

@@ -14,6 +14,7 @@
 // and without them it is useless.
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "formats/codec/pprof_fields.h"
 #include "formats/codec/protobuf.h"
@@ -25,7 +26,6 @@ enum {
     CONTENT_RATIO = 8, // bytes of content for a byte of the packed file
     STACK_MAX = 1 << 16,
     CHECK_INTERVAL = 1024, // messages between checks of the memory
-    NS_PER_MS = 1000000,
 };
 
 enum role {
@@ -76,7 +76,7 @@ static void pprof_release(struct pprof *p)
     u64_vec_release(&p->stack);
 }
 
-static MUST_USE enum err refuse(struct pprof *p, const char *why)
+static MUST_USE enum err refuse_file(struct pprof *p, const char *why)
 {
     return err_set(p->import->info, ERR_CORRUPT, "'%s', offset %zu: %s", p->import->in->path,
                    p->offset, why);
@@ -96,13 +96,13 @@ static MUST_USE enum err take_numbers(struct pprof *p, struct bytes message, str
             out->of[field.number] = field.value;
         }
     }
-    return c.failed ? refuse(p, "a message that makes no sense") : ERR_OK;
+    return c.failed ? refuse_file(p, "a message that makes no sense") : ERR_OK;
 }
 
 static MUST_USE enum err find_text(struct pprof *p, uint64_t number, rec_string *out)
 {
     if (number >= p->texts.len && number > 0) {
-        return refuse(p, "a text that is not in the file");
+        return refuse_file(p, "a text that is not in the file");
     }
     *out = number < p->texts.len ? p->texts.items[number] : 0;
     return ERR_OK;
@@ -191,7 +191,7 @@ read_line(struct pprof *p, struct bytes message, struct rec_frame *frame, bool *
     TRY(take_numbers(p, message, &numbers));
     const uint32_t *known = map_u64_find(&p->function_of, numbers.of[1]);
     if (known == NULL && numbers.of[1] != 0) {
-        return refuse(p, "a function that is not in the file");
+        return refuse_file(p, "a function that is not in the file");
     }
     if (known == NULL || symbols->len >= REC_NONE) {
         return known == NULL ? ERR_OK : ERR_LIMIT;
@@ -258,7 +258,7 @@ static MUST_USE enum err read_values(struct pprof *p,
     uint64_t value;
     for (; protobuf_next_number(&numbers, &value); (*count)++) {
         if (value > INT64_MAX) {
-            return refuse(p, "a value below 0, as in the difference of two profiles");
+            return refuse_file(p, "a value below 0, as in the difference of two profiles");
         }
         for (size_t role = 0; role < ROLE_COUNT; role++) {
             if (p->value_of[role] == *count) {
@@ -266,7 +266,7 @@ static MUST_USE enum err read_values(struct pprof *p,
             }
         }
     }
-    return numbers.packed.failed ? refuse(p, "values that make no sense") : ERR_OK;
+    return numbers.packed.failed ? refuse_file(p, "values that make no sense") : ERR_OK;
 }
 
 static MUST_USE enum err read_stack(struct pprof *p, const struct protobuf_field *field)
@@ -275,11 +275,11 @@ static MUST_USE enum err read_stack(struct pprof *p, const struct protobuf_field
     uint64_t id;
     while (protobuf_next_number(&numbers, &id)) {
         if (p->stack.len >= STACK_MAX) {
-            return refuse(p, "a stack that is too deep");
+            return refuse_file(p, "a stack that is too deep");
         }
         TRY(u64_vec_push(&p->stack, id));
     }
-    return numbers.packed.failed ? refuse(p, "a stack that makes no sense") : ERR_OK;
+    return numbers.packed.failed ? refuse_file(p, "a stack that makes no sense") : ERR_OK;
 }
 
 // Read a label. cairn's own exports name the thread of a sample.
@@ -319,7 +319,7 @@ static MUST_USE enum err add_sample(struct pprof *p, const struct sample *sample
     for (size_t i = p->stack.len; i > 0; i--) {
         const uint32_t *frame = map_u64_find(&p->frame_of, p->stack.items[i - 1]);
         if (frame == NULL) {
-            return refuse(p, "a location that is not in the file");
+            return refuse_file(p, "a location that is not in the file");
         }
         TRY(recording_builder_node(b, node, *frame, &node));
     }
@@ -329,8 +329,9 @@ static MUST_USE enum err add_sample(struct pprof *p, const struct sample *sample
                                          .live_bytes = sample->values[ROLE_INUSE_SPACE],
                                          .all_blocks = sample->values[ROLE_ALLOC_OBJECTS],
                                          .all_bytes = sample->values[ROLE_ALLOC_SPACE]};
-    return import_count(p->import, row, &counts) ? ERR_OK
-                                                 : refuse(p, "the sums are more than possible");
+    return import_count(p->import, row, &counts)
+               ? ERR_OK
+               : refuse_file(p, "the sums are more than possible");
 }
 
 static enum err read_sample(struct pprof *p, struct bytes message)
@@ -350,7 +351,7 @@ static enum err read_sample(struct pprof *p, struct bytes message)
         }
     }
     if (c.failed || count != p->types.len) {
-        return refuse(p, "a sample with a different number of values than types");
+        return refuse_file(p, "a sample with a different number of values than types");
     }
     return add_sample(p, &sample);
 }
@@ -396,7 +397,7 @@ read_messages(struct pprof *p, enum profile_field wanted, read_message *read)
         }
     }
     bool is_cut = c.failed || p->import->in->is_cut;
-    return is_cut ? refuse(p, "the file is truncated or damaged here") : ERR_OK;
+    return is_cut ? refuse_file(p, "the file is truncated or damaged here") : ERR_OK;
 }
 
 static bool has_role(const struct pprof *p, enum role role)
@@ -423,7 +424,7 @@ static MUST_USE enum err check_types(struct pprof *p)
     return ERR_OK;
 }
 
-static MUST_USE enum err finish(struct pprof *p)
+static MUST_USE enum err finish_recording(struct pprof *p)
 {
     struct recording_builder *b = p->import->b;
     recording_builder_sum(b);
@@ -453,7 +454,7 @@ static enum err read_pprof(struct import *import)
         TRY(check_memory(&p));
         TRY(steps[i].field == PROFILE_SAMPLE_TYPE ? check_types(&p) : ERR_OK);
     }
-    return finish(&p);
+    return finish_recording(&p);
 }
 
 // Return whether a field is two numbers: the texts of a type and of its unit.
@@ -476,7 +477,7 @@ static bool is_type(const struct protobuf_field *field)
 
 // Recognize a profile. It has no magic number: it begins with a type of its values or of its
 // period, and the rest of the head consists of fields of a profile.
-static bool recognizes(struct bytes head)
+static bool recognizes_pprof(struct bytes head)
 {
     static const uint32_t messages = 1 << PROFILE_SAMPLE_TYPE | 1 << PROFILE_SAMPLE |
                                      1 << PROFILE_MAPPING | 1 << PROFILE_LOCATION |
@@ -501,6 +502,6 @@ const struct importer importer_pprof = {
     .phrase = "reading the profile",
     .unknown = REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_PEAK | REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME |
                REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS | REC_UNKNOWN_NAMES,
-    .recognizes = recognizes,
+    .recognizes = recognizes_pprof,
     .read = read_pprof,
 };

@@ -186,7 +186,7 @@ static MUST_USE enum err flush_zstd(struct unpacked *u, struct err_info *info)
 }
 
 // Append to the window, which must have room, or find the end.
-static MUST_USE enum err fill(struct unpacked *u, struct err_info *info)
+static MUST_USE enum err fill_buffer(struct unpacked *u, struct err_info *info)
 {
     struct unpacker *p = u->unpacker;
     size_t before = u->end;
@@ -237,7 +237,7 @@ enum err unpacked_peek(struct unpacked *u, size_t want, struct bytes *out, struc
 {
     while (u->end - u->begin < want && !u->is_ended) {
         TRY(make_room(u, LINE_MAX_BYTES, info));
-        TRY(fill(u, info));
+        TRY(fill_buffer(u, info));
     }
     size_t there = u->end - u->begin;
     *out = (struct bytes){.data = (const uint8_t *)u->data + u->begin,
@@ -260,7 +260,7 @@ unpacked_all(struct unpacked *u, uint64_t max_bytes, struct strbuf *out, struct 
         u->offset += part;
         u->begin = 0;
         u->end = 0;
-        TRY(fill(u, info));
+        TRY(fill_buffer(u, info));
     }
     return out->failed ? err_set(info, ERR_NO_MEMORY, "no memory to read '%s'", u->path) : ERR_OK;
 }
@@ -283,7 +283,7 @@ enum err unpacked_line_further(struct unpacked *u, struct bytes *out, struct err
             return ERR_OK;
         }
         TRY(make_room(u, LINE_MAX_BYTES, info));
-        TRY(fill(u, info));
+        TRY(fill_buffer(u, info));
         if (memchr(u->data + u->begin + searched, '\n', u->end - u->begin - searched) != NULL) {
             return unpacked_line(u, out, info);
         }

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 
-static struct bytes part(struct bytes text, size_t first, size_t end)
+static struct bytes part_of(struct bytes text, size_t first, size_t end)
 {
     return (struct bytes){.data = text.data + first, .len = end - first};
 }
@@ -29,8 +29,8 @@ static struct bytes take_parenthesis(struct bytes *text)
     }
     for (size_t at = text->len - 2; at > 1; at--) {
         if (text->data[at] == '(' && text->data[at - 1] == ' ') {
-            struct bytes inside = part(*text, at + 1, text->len - 1);
-            *text = part(*text, 0, at - 1);
+            struct bytes inside = part_of(*text, at + 1, text->len - 1);
+            *text = part_of(*text, 0, at - 1);
             return inside;
         }
     }
@@ -49,7 +49,7 @@ static void split_line(struct bytes place, struct bytes *file, uint32_t *line)
         at--;
     }
     bool has_line = at > 0 && at < place.len && place.data[at - 1] == ':';
-    *file = has_line ? part(place, 0, at - 1) : place;
+    *file = has_line ? part_of(place, 0, at - 1) : place;
     *line = has_line ? number : 0;
 }
 

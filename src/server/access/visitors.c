@@ -6,7 +6,7 @@
 
 #include "host/os/mutex.h"
 
-static struct visitor *find(struct visitors *visitors, int fd)
+static struct visitor *find_visitor(struct visitors *visitors, int fd)
 {
     for (size_t i = 0; i < visitors->count; i++) {
         if (visitors->items[i].fd == fd) {
@@ -55,7 +55,7 @@ void visitors_enter(struct visitors *visitors, int fd)
 void visitors_trust(struct visitors *visitors, int fd)
 {
     mutex_lock(&visitors->lock);
-    struct visitor *visitor = find(visitors, fd);
+    struct visitor *visitor = find_visitor(visitors, fd);
     if (visitor != NULL) {
         visitor->is_known = true;
     }
@@ -65,7 +65,7 @@ void visitors_trust(struct visitors *visitors, int fd)
 void visitors_leave(struct visitors *visitors, int fd)
 {
     mutex_lock(&visitors->lock);
-    struct visitor *visitor = find(visitors, fd);
+    struct visitor *visitor = find_visitor(visitors, fd);
     if (visitor != NULL) {
         remove_at(visitors, (size_t)(visitor - visitors->items));
     }

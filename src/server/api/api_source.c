@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // api_source: /api/v1/source: a source file with the costs of its lines.
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "server/api/api.h"
 #include "server/state/source_file.h"
@@ -17,7 +18,7 @@ static void write_text(struct query *q, const char *path)
     } else {
         is_readable = source_file_read(path, &text, &modified_ms, &info) == ERR_OK;
     }
-    uint64_t start_ms = q->profile->recording.meta.start_unix_ns / 1000000;
+    uint64_t start_ms = q->profile->recording.meta.start_unix_ns / NS_PER_MS;
     json_key_bool(w, "is_readable", is_readable);
     json_key_string(w, "reason", is_readable ? NULL : info.text);
     json_key(w, "text");

@@ -100,8 +100,10 @@ read_wish(struct query *q, const struct tree_view *tree, struct tree_view_wish *
 }
 
 // Set *has_search if a search was requested; `out` then has its matches.
-static MUST_USE enum err
-search(struct query *q, const struct tree_view *tree, struct tree_matches *out, bool *has_search)
+static MUST_USE enum err search_tree(struct query *q,
+                                     const struct tree_view *tree,
+                                     struct tree_matches *out,
+                                     bool *has_search)
 {
     const char *text = request_text(q->request, PARAM_SEARCH);
     const char *regex = request_text(q->request, PARAM_SEARCH_REGEX);
@@ -133,7 +135,7 @@ enum err api_tree(struct query *q)
     bool has_search;
     TRY(find_tree(q, &cached));
     options.tree = &cached->tree;
-    TRY(search(q, options.tree, &found, &has_search));
+    TRY(search_tree(q, options.tree, &found, &has_search));
     options.matches = has_search ? &found : NULL;
     TRY(read_wish(q, options.tree, &options.wish));
     return view_tree(&q->view, &options);

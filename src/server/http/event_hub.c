@@ -78,7 +78,7 @@ static struct event_listener **find_place(struct event_hub *hub, struct event_li
     return NULL;
 }
 
-static bool join(struct event_listener *listener)
+static bool join_hub(struct event_listener *listener)
 {
     struct event_hub *hub = listener->hub;
     mutex_lock(&hub->mutex);
@@ -91,7 +91,7 @@ static bool join(struct event_listener *listener)
     return place != NULL;
 }
 
-static void discard(struct event_listener *listener)
+static void discard_listener(struct event_listener *listener)
 {
     fd_closep(&listener->wake_fd);
     strbuf_release(&listener->pending);
@@ -109,8 +109,8 @@ event_listener_new(struct event_hub *hub, const struct strbuf *greeting, int cli
     listener->client_fd = client_fd;
     listener->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     strbuf_append(&listener->pending, strbuf_text(greeting), greeting->len);
-    if (listener->wake_fd < 0 || listener->pending.failed || !join(listener)) {
-        discard(listener);
+    if (listener->wake_fd < 0 || listener->pending.failed || !join_hub(listener)) {
+        discard_listener(listener);
         return NULL;
     }
     return listener;
@@ -122,7 +122,7 @@ void event_listener_free(struct event_listener *listener)
     mutex_lock(&hub->mutex);
     *find_place(hub, listener) = NULL;
     mutex_unlock(&hub->mutex);
-    discard(listener);
+    discard_listener(listener);
 }
 
 // Why a wait ended.
@@ -166,7 +166,7 @@ static bool take_event(struct event_listener *listener)
 }
 
 // Fill `pending` with the next event, or with a comment after a timeout. Return false at the end.
-static bool fetch(struct event_listener *listener)
+static bool fetch_events(struct event_listener *listener)
 {
     strbuf_clear(&listener->pending);
     listener->passed = 0;
@@ -193,7 +193,7 @@ static bool fetch(struct event_listener *listener)
 
 size_t event_listener_read(struct event_listener *listener, char *buffer, size_t max)
 {
-    if (listener->passed == listener->pending.len && !fetch(listener)) {
+    if (listener->passed == listener->pending.len && !fetch_events(listener)) {
         return 0;
     }
     size_t left = listener->pending.len - listener->passed;

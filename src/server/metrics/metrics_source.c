@@ -114,7 +114,7 @@ static void drop_documents(struct metrics_source *source)
 }
 
 // Read the file if it is new. The caller holds the mutex.
-static MUST_USE enum err refresh(struct metrics_source *source, struct err_info *info)
+static MUST_USE enum err refresh_profile(struct metrics_source *source, struct err_info *info)
 {
     struct stat status;
     const uint64_t now_ms = clock_monotonic_ms();
@@ -211,11 +211,11 @@ static MUST_USE enum err write_document(const struct metrics_source *source,
 }
 
 // Compute a document. The caller holds the mutex.
-static MUST_USE enum err compute(const struct metrics_source *source,
-                                 enum metrics_document document,
-                                 uint32_t pid,
-                                 struct strbuf *out,
-                                 struct err_info *info)
+static MUST_USE enum err compute_document(const struct metrics_source *source,
+                                          enum metrics_document document,
+                                          uint32_t pid,
+                                          struct strbuf *out,
+                                          struct err_info *info)
 {
     FILE *stream = strbuf_open_stream(out);
     if (stream == NULL) {
@@ -248,7 +248,7 @@ static MUST_USE enum err send_part(const struct metrics_source *source,
                                    struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    TRY(compute(source, document, pid, &text, info));
+    TRY(compute_document(source, document, pid, &text, info));
     struct MHD_Response *response = response_of(document, &text);
     *out = MHD_NO; // no memory: the connection is closed
     if (response != NULL) {
@@ -265,7 +265,7 @@ static MUST_USE enum err send_ready(struct metrics_source *source,
                                     enum MHD_Result *out,
                                     struct err_info *info)
 {
-    TRY(refresh(source, info));
+    TRY(refresh_profile(source, info));
     if (source->profile == NULL) {
         return err_set(info, ERR_NOT_FOUND, "there is no checkpoint yet");
     }
@@ -274,7 +274,7 @@ static MUST_USE enum err send_ready(struct metrics_source *source,
     }
     if (source->documents[document] == NULL) {
         CLEANUP(strbuf_release) struct strbuf text = {0};
-        TRY(compute(source, document, 0, &text, info));
+        TRY(compute_document(source, document, 0, &text, info));
         source->documents[document] = response_of(document, &text);
     }
     *out = source->documents[document] != NULL
@@ -289,7 +289,7 @@ bool metrics_source_is_ready(struct metrics_source *source)
     // Relaxed: the flag publishes nothing.
     if (!atomic_load_explicit(&source->has_read, memory_order_relaxed) &&
         pthread_mutex_trylock(&source->mutex) == 0) { // else a request reads at present
-        (void)!refresh(source, &info);                // the flag says whether it could be read
+        (void)!refresh_profile(source, &info);        // the flag says whether it could be read
         mutex_unlock(&source->mutex);
     }
     return atomic_load_explicit(&source->has_read, memory_order_relaxed);

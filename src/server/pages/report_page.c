@@ -159,7 +159,7 @@ add_scope(struct writer *writer, const struct scope *scope, const char *suffix)
     return ERR_OK;
 }
 
-static size_t mib(size_t bytes)
+static size_t mib_of(size_t bytes)
 {
     return bytes >> 20;
 }
@@ -172,7 +172,7 @@ static MUST_USE enum err add_scopes(struct writer *writer)
     most = min_u64(most, SCOPES_MAX);
     writer->scopes_written = 0;
     while (writer->scopes_written < writer->scopes.len && writer->scopes_written < most &&
-           mib(writer->blocks.len) < SCOPES_MAX_MIB) {
+           mib_of(writer->blocks.len) < SCOPES_MAX_MIB) {
         const struct scope *scope = &writer->scopes.items[writer->scopes_written];
         char suffix[32];
         (void)snprintf(suffix, sizeof(suffix), "&%s=%" PRIu32,
@@ -213,7 +213,7 @@ static MUST_USE enum err add_all(struct writer *writer)
         TRY(add_answer(writer, &once[i], ""));
     }
     TRY(add_scope(writer, NULL, ""));
-    if (mib(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
+    if (mib_of(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
         TRY(add_scopes(writer));
     }
     return add_info(writer);
@@ -224,14 +224,14 @@ static MUST_USE enum err add_all_that_fits(struct writer *writer)
     for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
         writer->cut = cuts[i];
         TRY(add_all(writer));
-        if (mib(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
+        if (mib_of(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
             return ERR_OK;
         }
     }
     return ERR_LIMIT;
 }
 
-static bool knows(const struct scope_vec *scopes, struct scope wanted)
+static bool knows_scope(const struct scope_vec *scopes, struct scope wanted)
 {
     for (size_t i = 0; i < scopes->len; i++) {
         if (scopes->items[i].id == wanted.id && scopes->items[i].is_thread == wanted.is_thread) {
@@ -256,7 +256,7 @@ find_scopes(const struct selection *selection, bool threads, struct scope_vec *o
         }
         struct scope scope = {threads, threads ? recording->threads[id].thread_id
                                                : recording->processes[id].pid};
-        if (!knows(&found, scope)) {
+        if (!knows_scope(&found, scope)) {
             TRY(scope_vec_push(&found, scope));
         }
     }
@@ -296,7 +296,7 @@ static const struct asset *find_only(const char *suffix)
 
 // Expand a file of the viewer to text. Refuse text that would end its HTML element.
 static MUST_USE enum err
-expand(const struct asset *asset, const char *const *forbidden, struct strbuf *out)
+expand_page(const struct asset *asset, const char *const *forbidden, struct strbuf *out)
 {
     if (asset == NULL) {
         return ERR_UNSUPPORTED;
@@ -347,8 +347,8 @@ static MUST_USE enum err write_page(const struct writer *writer, FILE *out)
     const struct asset *style = find_only(".css");
     CLEANUP(strbuf_release) struct strbuf js = {0};
     CLEANUP(strbuf_release) struct strbuf css = {0};
-    TRY(expand(script, no_script, &js));
-    TRY(expand(style, no_style, &css));
+    TRY(expand_page(script, no_script, &js));
+    TRY(expand_page(style, no_style, &css));
     TRY(write_head(script, style, &css, out));
     // Closing the stream reports output errors.
     (void)fwrite(strbuf_text(&writer->blocks), 1, writer->blocks.len, out);

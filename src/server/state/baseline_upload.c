@@ -47,10 +47,10 @@ static void rename_in(struct err_info *info, const char *path, const char *name)
     (void)snprintf(info->text, sizeof(info->text), "%s", strbuf_text(&text)); // may truncate
 }
 
-static MUST_USE enum err serve(struct baseline_upload *upload,
-                               struct served *served,
-                               const char *name,
-                               struct err_info *info)
+static MUST_USE enum err serve_baseline(struct baseline_upload *upload,
+                                        struct served *served,
+                                        const char *name,
+                                        struct err_info *info)
 {
     char path[32];
     if (upload->outcome == ERR_LIMIT) {
@@ -75,7 +75,7 @@ enum err baseline_upload_serve(struct baseline_upload *upload,
                                const char *name,
                                struct problem *problem)
 {
-    enum err outcome = serve(upload, served, name, &problem->info);
+    enum err outcome = serve_baseline(upload, served, name, &problem->info);
     bool is_ours = outcome == ERR_IO || outcome == ERR_NO_MEMORY;
     if (outcome != ERR_OK && !is_ours) {
         problem->status = STATUS_UNREADABLE;

@@ -46,7 +46,7 @@ struct snapshot *served_get(struct served *served)
 }
 
 // Serve a new snapshot. The caller holds `changing`.
-static MUST_USE enum err put(struct served *served, struct opened *new, struct opened *old)
+static MUST_USE enum err put_snapshot(struct served *served, struct opened *new, struct opened *old)
 {
     struct snapshot *snapshot;
     uint64_t generation = served->snapshot->generation + 1;
@@ -60,7 +60,8 @@ static MUST_USE enum err put(struct served *served, struct opened *new, struct o
 }
 
 // Read the recording again if its file changed. The caller holds `changing`.
-static MUST_USE enum err reload(struct served *served, bool *changed, struct err_info *info)
+static MUST_USE enum err
+reload_recordings(struct served *served, bool *changed, struct err_info *info)
 {
     struct stat status;
     *changed = false;
@@ -76,7 +77,7 @@ static MUST_USE enum err reload(struct served *served, bool *changed, struct err
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
     TRY(opened_new(served->path, served->path, served->has_sources ? &served->sources : NULL, NULL,
                    &opened, info));
-    TRY(put(served, opened, sides[SIDE_OLD]));
+    TRY(put_snapshot(served, opened, sides[SIDE_OLD]));
     served->refused_identity = 0;
     *changed = true;
     return ERR_OK;
@@ -85,7 +86,7 @@ static MUST_USE enum err reload(struct served *served, bool *changed, struct err
 enum err served_reload(struct served *served, bool *changed, struct err_info *info)
 {
     mutex_lock(&served->changing);
-    enum err problem = reload(served, changed, info);
+    enum err problem = reload_recordings(served, changed, info);
     mutex_unlock(&served->changing);
     return problem;
 }
@@ -100,7 +101,7 @@ enum err served_set_baseline(struct served *served,
         TRY(opened_new(path, name, NULL, NULL, &opened, info));
     }
     mutex_lock(&served->changing);
-    enum err problem = put(served, served->snapshot->sides[SIDE_NEW], opened);
+    enum err problem = put_snapshot(served, served->snapshot->sides[SIDE_NEW], opened);
     mutex_unlock(&served->changing);
     return problem;
 }

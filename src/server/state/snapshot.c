@@ -26,7 +26,7 @@ static void add_reference(atomic_uint *references)
     (void)atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
 }
 
-static MUST_USE enum err summarize(struct opened *opened, struct err_info *info)
+static MUST_USE enum err summarize_opened(struct opened *opened, struct err_info *info)
 {
     CLEANUP(selection_release) struct selection selection = {0};
     TRY(suppressions_add_usual(&opened->rules, &opened->profile->recording, info));
@@ -38,7 +38,7 @@ static MUST_USE enum err summarize(struct opened *opened, struct err_info *info)
 
 // Make an object of the file that has not been read yet, so that a file that changes meanwhile is
 // read again. Return NULL without memory.
-static struct opened *begin(const char *path)
+static struct opened *begin_opened(const char *path)
 {
     struct opened *opened = calloc(1, sizeof(*opened));
     struct stat status;
@@ -53,10 +53,10 @@ static struct opened *begin(const char *path)
 }
 
 static MUST_USE enum err
-finish(struct opened *opened, const char *shown_path, struct err_info *info)
+finish_opened(struct opened *opened, const char *shown_path, struct err_info *info)
 {
     opened->path = strdup(shown_path);
-    return opened->path != NULL ? summarize(opened, info) : ERR_NO_MEMORY;
+    return opened->path != NULL ? summarize_opened(opened, info) : ERR_NO_MEMORY;
 }
 
 enum err opened_new(const char *path,
@@ -66,25 +66,25 @@ enum err opened_new(const char *path,
                     struct opened **out,
                     struct err_info *info)
 {
-    CLEANUP(opened_unrefp) struct opened *opened = begin(path);
+    CLEANUP(opened_unrefp) struct opened *opened = begin_opened(path);
     if (opened == NULL) {
         return ERR_NO_MEMORY;
     }
     TRY(input_open_profile(path, sources, progress, &opened->owned, info));
     opened->profile = opened->owned;
-    TRY(finish(opened, shown_path, info));
+    TRY(finish_opened(opened, shown_path, info));
     *out = TAKE(opened);
     return ERR_OK;
 }
 
 enum err opened_borrow(const struct profile *profile, const char *path, struct opened **out)
 {
-    CLEANUP(opened_unrefp) struct opened *opened = begin(path);
+    CLEANUP(opened_unrefp) struct opened *opened = begin_opened(path);
     if (opened == NULL) {
         return ERR_NO_MEMORY;
     }
     opened->profile = profile;
-    TRY(finish(opened, path, NULL));
+    TRY(finish_opened(opened, path, NULL));
     *out = TAKE(opened);
     return ERR_OK;
 }
@@ -110,7 +110,7 @@ void opened_unrefp(struct opened **opened)
     opened_unref(*opened);
 }
 
-static MUST_USE enum err unite(struct snapshot *snapshot)
+static MUST_USE enum err unite_sides(struct snapshot *snapshot)
 {
     const struct opened *new = snapshot->sides[SIDE_NEW];
     const struct opened *old = snapshot->sides[SIDE_OLD];
@@ -134,7 +134,7 @@ snapshot_new(uint64_t generation, struct opened *new, struct opened *old, struct
     snapshot->generation = generation;
     snapshot->sides[SIDE_NEW] = opened_ref(new);
     snapshot->sides[SIDE_OLD] = old != NULL ? opened_ref(old) : NULL;
-    TRY(unite(snapshot));
+    TRY(unite_sides(snapshot));
     *out = TAKE(snapshot);
     return ERR_OK;
 }

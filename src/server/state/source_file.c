@@ -14,6 +14,7 @@
 
 #include <linux/magic.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
 
@@ -117,6 +118,6 @@ enum err source_file_read(const char *path,
         return err_set(info, ERR_INVALID, "the file is not text");
     }
     *modified_ms =
-        (uint64_t)status.st_mtim.tv_sec * 1000 + (uint64_t)status.st_mtim.tv_nsec / 1000000;
+        (uint64_t)status.st_mtim.tv_sec * MS_PER_S + (uint64_t)status.st_mtim.tv_nsec / NS_PER_MS;
     return ERR_OK;
 }

@@ -30,7 +30,7 @@ void cached_tree_unrefp(struct cached_tree **tree)
 }
 
 // Find the entry of `key`. The caller holds the mutex.
-static struct cached_tree *find(struct tree_cache *cache, uint64_t key)
+static struct cached_tree *find_tree(struct tree_cache *cache, uint64_t key)
 {
     for (size_t i = 0; i < TREE_CACHE_ENTRIES; i++) {
         struct cached_tree *tree = cache->entries[i];
@@ -45,7 +45,7 @@ static struct cached_tree *find(struct tree_cache *cache, uint64_t key)
 struct cached_tree *tree_cache_find(struct tree_cache *cache, uint64_t key)
 {
     mutex_lock(&cache->mutex);
-    struct cached_tree *tree = find(cache, key);
+    struct cached_tree *tree = find_tree(cache, key);
     mutex_unlock(&cache->mutex);
     return tree;
 }
@@ -80,7 +80,7 @@ static bool remove_oldest(struct tree_cache *cache)
 }
 
 // Put `tree` into the cache and make room for it. The caller holds the mutex.
-static void keep(struct tree_cache *cache, struct cached_tree *tree)
+static void keep_tree(struct tree_cache *cache, struct cached_tree *tree)
 {
     struct cached_tree **room;
     while ((room = find_room(cache, tree->tree.nodes.len)) == NULL) {
@@ -106,9 +106,9 @@ struct cached_tree *tree_cache_add(struct tree_cache *cache,
     made->snapshot = snapshot_ref(snapshot);
     made->tree = TAKE(*tree);
     mutex_lock(&cache->mutex);
-    struct cached_tree *known = find(cache, key);
+    struct cached_tree *known = find_tree(cache, key);
     if (known == NULL) {
-        keep(cache, made);
+        keep_tree(cache, made);
     }
     mutex_unlock(&cache->mutex);
     if (known != NULL) {

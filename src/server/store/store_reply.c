@@ -79,12 +79,12 @@ scope_of(const struct request *request, struct store_scope *out, struct problem 
     return ERR_OK;
 }
 
-static MUST_USE enum err ask(struct store_service *service,
-                             const struct store_query *query,
-                             const struct store_scope *scope,
-                             const char *const *words,
-                             struct store_table *out,
-                             struct err_info *info)
+static MUST_USE enum err ask_store(struct store_service *service,
+                                   const struct store_query *query,
+                                   const struct store_scope *scope,
+                                   const char *const *words,
+                                   struct store_table *out,
+                                   struct err_info *info)
 {
     CLEANUP(store_closep) struct store *store = NULL;
     mutex_lock(&service->asking);
@@ -98,11 +98,11 @@ static MUST_USE enum err ask(struct store_service *service,
     return problem;
 }
 
-static MUST_USE enum err answer(struct store_service *service,
-                                struct MHD_Connection *connection,
-                                const struct store_route *route,
-                                struct strbuf *out,
-                                struct problem *problem)
+static MUST_USE enum err answer_question(struct store_service *service,
+                                         struct MHD_Connection *connection,
+                                         const struct store_route *route,
+                                         struct strbuf *out,
+                                         struct problem *problem)
 {
     CLEANUP(store_table_release) struct store_table table = {0};
     struct request request;
@@ -119,7 +119,7 @@ static MUST_USE enum err answer(struct store_service *service,
     }
     const struct store_query *query =
         route->query != NULL ? route->query : store_query_find(route->name);
-    TRY(ask(service, query, &scope, words, &table, &problem->info));
+    TRY(ask_store(service, query, &scope, words, &table, &problem->info));
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
@@ -139,7 +139,7 @@ enum MHD_Result store_reply_send(struct store_service *service,
     if (route == NULL) {
         return reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND, "not found");
     }
-    if (answer(service, connection, route, &body, &problem) != ERR_OK) {
+    if (answer_question(service, connection, route, &body, &problem) != ERR_OK) {
         return reply_problem(connection, &problem);
     }
     struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
@@ -157,7 +157,7 @@ static MUST_USE enum err find_file(struct store_service *service,
     CLEANUP(store_table_release) struct store_table table = {0};
     const struct store_scope scope = {
         .recording_id = recording_id, .is_any_cost = true, .limit = 1};
-    TRY(ask(service, &query_list, &scope, NULL, &table, info));
+    TRY(ask_store(service, &query_list, &scope, NULL, &table, info));
     if (store_table_rows(&table) == 0) {
         return err_set(info, ERR_NOT_FOUND, "the store has no such recording");
     }
