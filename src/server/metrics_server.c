@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
-#include "server/access/token_file.h"
+#include "server/access/access.h"
 #include "server/http.h"
 #include "server/http/http_library.h"
 

@@ -8,7 +8,6 @@
 #include "base/minmax.h"
 #include "cli/check/check_results.h"
 #include "cli/text/screen_text.h"
-#include "formats/codec/workspace.h"
 #include "formats/export/export_sarif.h"
 #include "formats/export/exporter.h"
 #include "host/containers/memory_end.h"

@@ -5,9 +5,12 @@
 // recording goes, and for running processes, are those of `cairn record` alone. Context: H.
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "cli/options/options.h"
 #include "cli/record/record_run.h"
+#include "host/containers/vec.h"
 #include "inject/allocators/allocator_names.h"
 
 // A command has one of these in its fields, with RECORD_WORDS_DEFAULTS.
@@ -40,3 +43,22 @@ enum err record_words_take(const struct record_words *words,
                            struct allocator_name_vec *names,
                            struct record_settings *out,
                            struct err_info *info) MUST_USE;
+
+// The processes that --pid and --name of `cairn record` mean.
+
+// Each needs three descriptors, of usually 1024.
+#define ATTACH_TARGETS_MAX 256
+
+struct attach_targets {
+    struct u32_vec pids; // ascending, each once
+    bool is_by_name;     // some were found by name
+};
+
+void attach_targets_release(struct attach_targets *targets);
+
+// Find the processes of all uses of the two options. ERR_INVALID for a word that is not a list of
+// process numbers, ERR_NOT_FOUND if no process has a name, ERR_LIMIT if they are too many to be
+// recorded at one time.
+enum err attach_targets_find(const struct option_word_vec *words,
+                             struct attach_targets *out,
+                             struct err_info *info) MUST_USE;

@@ -21,7 +21,7 @@
 #include "cli/names/record_names.h"
 #include "cli/options/command.h"
 #include "cli/options/output_name.h"
-#include "cli/record/record_push.h"
+#include "cli/record/record_collectors.h"
 #include "cli/report/run_summary.h"
 #include "cli/text/screen_text.h"
 #include "host/memory/memory_limit.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/record/record_listen.h"
+#include "cli/record/record_collectors.h"
 #include "push/push_process.h"
 #include "recorder/recorder.h"
 

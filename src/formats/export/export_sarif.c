@@ -3,11 +3,13 @@
 #include "formats/export/export_sarif.h"
 
 #include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
-#include "formats/codec/workspace.h"
 #include "formats/export/exporter.h"
 #include "host/text/json_writer.h"
 #include "profile/calls/source_place.h"
@@ -24,6 +26,18 @@ struct sarif_rule {
     const char *sentence;
     const char *help;
 };
+
+const char *workspace_path(const char *path)
+{
+    char folder[4096];
+    const char *workspace = getenv("GITHUB_WORKSPACE");
+    if (workspace == NULL || workspace[0] == '\0') {
+        workspace = getcwd(folder, sizeof(folder));
+    }
+    const size_t len = workspace != NULL ? strlen(workspace) : 0;
+    const bool is_below = len > 0 && strncmp(path, workspace, len) == 0 && path[len] == '/';
+    return is_below ? path + len + 1 : path;
+}
 
 // By kind. The cost ranks the stacks of its call site.
 static const struct {

@@ -2,7 +2,7 @@
 // export_sarif: SARIF 2.1.0, which code scanning shows beside the source: GitHub, VS Code.
 //
 // Each finding is a result with its line and its heaviest stack. `cairn check` adds a result for
-// each budget that was exceeded. A path below the checked-out tree is relative to it (workspace.h).
+// each budget that was exceeded. A path below the checked-out tree is relative to it.
 // Every result has a location, as GitHub requires: without a line it is the program. Context: H.
 #pragma once
 
@@ -26,3 +26,7 @@ enum err export_sarif_write(const struct export_view *view,
                             const struct sarif_result *results,
                             size_t count,
                             FILE *out) MUST_USE;
+
+// Return the part of `path` below the tree, $GITHUB_WORKSPACE or else the current folder, or `path`
+// itself if it is elsewhere. Borrowed.
+const char *workspace_path(const char *path);

@@ -8,8 +8,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "formats/import/mapped_files.h"
-#include "formats/import/valgrind_place.h"
+#include "formats/import/foreign_places.h"
 
 static struct bytes text_of(const char *text)
 {

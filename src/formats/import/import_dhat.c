@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
+#include "formats/import/foreign_places.h"
 #include "formats/import/importer.h"
-#include "formats/import/valgrind_place.h"
 
 enum {
     CONTENT_BASE_BYTES = 64 << 20,
@@ -24,7 +24,7 @@ enum {
 struct dhat {
     struct import *import;   // borrowed
     json_t *root;            // owned
-    struct map_u64 frame_of; // owned; by a text of valgrind_place.h
+    struct map_u64 frame_of; // owned; by a text of foreign_places.h
     struct u32_vec frames;   // owned; by index in "ftbl"
     uint32_t thread;
     uint32_t unit_frame; // REC_NONE: not needed yet

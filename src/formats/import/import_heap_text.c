@@ -21,8 +21,8 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
+#include "formats/import/foreign_places.h"
 #include "formats/import/importer.h"
-#include "formats/import/mapped_files.h"
 #include "host/os/file.h"
 
 enum {

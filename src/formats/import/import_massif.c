@@ -16,8 +16,8 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "formats/import/foreign_places.h"
 #include "formats/import/importer.h"
-#include "formats/import/valgrind_place.h"
 
 enum {
     DEPTH_MAX = 1 << 16,
@@ -42,7 +42,7 @@ DEFINE_VEC(snapshot_vec, struct snapshot);
 
 struct massif {
     struct import *import;   // borrowed
-    struct map_u64 frame_of; // owned; by a text of valgrind_place.h
+    struct map_u64 frame_of; // owned; by a text of foreign_places.h
     struct level_vec levels; // owned
     uint32_t thread;
     bool is_ms;

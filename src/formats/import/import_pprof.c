@@ -18,8 +18,8 @@
 #include "base/compiler.h"
 #include "formats/codec/pprof_fields.h"
 #include "formats/codec/protobuf.h"
+#include "formats/import/foreign_places.h"
 #include "formats/import/importer.h"
-#include "formats/import/mapped_files.h"
 
 enum {
     CONTENT_BASE_BYTES = 64 << 20,

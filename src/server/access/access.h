@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "server/access/access.h"
 
 enum {
     ACCESS_TOKEN_LEN = 32
@@ -60,3 +61,12 @@ enum access_verdict access_check(const struct access_token *token,
 // Whether `host`, a Host header, names the loopback: 127.0.0.1, localhost or [::1], with or without
 // a port.
 bool access_host_is_local(const char *host);
+
+// Read the token. Errors: those of file_read; ERR_INVALID with a sentence if it has no token.
+enum err token_file_read(const char *path, struct access_token *out, struct err_info *info)
+    MUST_USE;
+
+// Read the token; if there is no such file, draw one and write it to a file that only its owner can
+// read.
+enum err token_file_read_or_make(const char *path, struct access_token *out, struct err_info *info)
+    MUST_USE;

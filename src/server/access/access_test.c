@@ -14,7 +14,6 @@
 #include "base/compiler.h"
 #include "base/test_support/open_files.h"
 #include "server/access/access.h"
-#include "server/access/token_file.h"
 
 static const struct access_token token = {"0123456789abcdef0123456789abcdef"};
 

@@ -9,8 +9,7 @@
 #include "server/http/connection.h"
 #include "server/http/encoding.h"
 #include "server/http/reply.h"
-#include "server/state/disconnect_watch.h"
-#include "server/state/turns.h"
+#include "server/state/answer_limits.h"
 
 enum {
     COMPRESS_FROM_BYTES = 1024,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// encoding: compression and entity tags of answers.
+// encoding: compression and entity tags of answers, and bytes as text.
 //
 // Context: H; pure. Trust: header values are hostile.
 #pragma once
@@ -38,3 +38,9 @@ enum err gzip_compress(struct bytes plain, enum gzip_effort effort, struct strbu
 
 // Append the contents of `packed`, a gzip file that cairn wrote. ERR_CORRUPT.
 enum err gzip_expand(struct bytes packed, struct strbuf *out) MUST_USE;
+
+// Append `data` as text of letters, digits, '+', '/' and '=' (RFC 4648, section 4), on one line.
+void base64_append(struct strbuf *out, struct bytes data);
+
+// The same for the bytes of `hex`, pairs of hexadecimal digits, at most those of a digest.
+void base64_append_hex(struct strbuf *out, const char *hex);

@@ -12,7 +12,6 @@
 #include "server/api/answer.h"
 #include "server/http/encoding.h"
 #include "server/pages/assets.h"
-#include "server/pages/base64.h"
 #include "views_json/views/views.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "server/state/disconnect_watch.h"
+#include "server/state/answer_limits.h"
 #include "server/state/requests_in_flight.h"
 
 static bool says(struct requests_in_flight *board, const char *what)

@@ -98,11 +98,11 @@ static MUST_USE enum err ask_store(struct store_service *service,
     return problem;
 }
 
-static MUST_USE enum err answer_question(struct store_service *service,
-                                         struct MHD_Connection *connection,
-                                         const struct store_route *route,
-                                         struct strbuf *out,
-                                         struct problem *problem)
+static MUST_USE enum err answer_query(struct store_service *service,
+                                      struct MHD_Connection *connection,
+                                      const struct store_route *route,
+                                      struct strbuf *out,
+                                      struct problem *problem)
 {
     CLEANUP(store_table_release) struct store_table table = {0};
     struct request request;
@@ -139,7 +139,7 @@ enum MHD_Result store_reply_send(struct store_service *service,
     if (route == NULL) {
         return reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND, "not found");
     }
-    if (answer_question(service, connection, route, &body, &problem) != ERR_OK) {
+    if (answer_query(service, connection, route, &body, &problem) != ERR_OK) {
         return reply_problem(connection, &problem);
     }
     struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// disconnect_watch: stops the computation of an answer that no client waits for.
+// answer_limits: when the computation of an answer begins, and when it stops before its end.
 //
-// It stops when the client disconnects, when the server is about to end, or at a deadline. Context:
-// H; the connection's thread, except for `is_closing`.
+// It begins when one of the turns that a semaphore counts is free. It stops when the client
+// disconnects, when the server is about to end, or at a deadline. Context: H; the connection's
+// thread, except for `is_closing`.
 #pragma once
 
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,3 +25,7 @@ struct disconnect_watch {
 // Callback of struct cancel. ERR_CANCELLED: no client waits, or, with `is_late`, the deadline
 // passed.
 enum err disconnect_watch_ask(void *watch) MUST_USE;
+
+// Take a turn; false if none is free within `patience_ms` of the monotonic clock, which a step of
+// the wall clock does not change. Give it back with sem_post.
+bool turns_take(sem_t *turns, uint64_t patience_ms);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// mapped_files: the mappings of files in a process, as a foreign profile lists them.
+// foreign_places: the places of code in foreign profiles: the mappings of files in a process, and
+// the frames of Valgrind's tools.
 //
 // Mappings are added in file order. The base of a mapping converts an address into an offset in the
 // terms of the ELF file. Consecutive mappings of one file share the base of the first. An
@@ -32,3 +33,11 @@ void mapped_files_sort(struct mapped_file_vec *files);
 // Return the mapping that holds the call before the return address, NULL if none does.
 const struct mapped_file *mapped_files_find(const struct mapped_file_vec *files,
                                             uint64_t return_address);
+
+// Find or add the frame that `text` describes, as "0x10A2FA: main (t.cpp:10)"; equal texts are one
+// frame. Any other text becomes a function of that name.
+// `frame_of` has the known frames, by the rec_string of their text.
+enum err valgrind_place_frame(struct map_u64 *frame_of,
+                              struct import *import,
+                              struct bytes text,
+                              uint32_t *out_frame) MUST_USE;
