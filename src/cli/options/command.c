@@ -21,21 +21,28 @@ enum {
     WIDTH_MAX = 160,
 };
 
-int command_error(const struct err_info *info)
+// Print one line; `wrong`: the command that was used wrongly, or NULL. If there is no memory to
+// make the text safe for the screen, say only that.
+static int print_error(const struct err_info *info, const struct command *wrong)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     screen_append(&text, err_text(info));
-    (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&text)); // no other place to report an error
+    // A failed write to stderr cannot be reported anywhere.
+    (void)fprintf(stderr, "cairn: %s",
+                  text.failed ? err_text(&(struct err_info){0}) : strbuf_text(&text));
+    (void)(wrong != NULL ? fprintf(stderr, "; see 'cairn help %s'\n", wrong->name)
+                         : fputc('\n', stderr));
     return STATUS_USAGE;
+}
+
+int command_error(const struct err_info *info)
+{
+    return print_error(info, NULL);
 }
 
 int command_usage_error(const struct command *command, const struct err_info *info)
 {
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    screen_append(&text, err_text(info));
-    // Each message is one line. A failed write to stderr cannot be reported anywhere.
-    (void)fprintf(stderr, "cairn: %s; see 'cairn help %s'\n", strbuf_text(&text), command->name);
-    return STATUS_USAGE;
+    return print_error(info, command);
 }
 
 int command_refuse(const struct command *command, const char *format, ...)

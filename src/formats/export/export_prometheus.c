@@ -194,6 +194,7 @@ add_site(const struct profile *profile, const struct call_site *site, struct top
     CLEANUP(strbuf_release) struct strbuf labels = {0};
     uint32_t id;
     site_labels(profile, site->location, &labels);
+    TRY(strbuf_result(&labels)); // an empty one has no id of its own
     TRY(string_table_intern(&top->labels, strbuf_text(&labels), labels.len, &id));
     if (id > top->costs.len) {
         return costs_vec_push(&top->costs, site->costs);
