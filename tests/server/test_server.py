@@ -19,7 +19,23 @@ import pytest
 from api_schema import ERROR, NO_SELECTION, ROUTES, WORK, check, check_answer, check_references
 from drawings import OLD, SERVER
 from reading import need_args
-from serving import CAIRN, DEADLINE_SECONDS, SANITIZED, Events, Server, draw, read_line, report
+from serving import BUILD, CAIRN, DEADLINE_SECONDS, SANITIZED, Events, Server, draw, read_line, report
+
+
+# Memory
+
+def test_an_answer_without_memory_is_a_500_and_the_server_goes_on(serve, file, tmp_path):
+    switch = tmp_path / "switch"
+    server = serve(file, env={"LD_PRELOAD": str(BUILD / "tests" / "cli" / "failing_growth.so"), "FAILING_FROM": "1",
+                              "FAILING_WHILE": str(switch), "FAILING_LEAST": "1024"})
+    for route in ("summary", "tree", "functions", "rss"):
+        whole = server.get(route)
+        switch.touch()
+        answer = server.try_get(route)
+        switch.unlink()
+        assert (answer.status, answer.json["error"]) == (
+            500, {"code": "no memory", "parameter": None, "message": "not enough memory"}), route
+        assert server.get(route) == whole
 
 
 # Access

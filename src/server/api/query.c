@@ -116,7 +116,7 @@ static void blame_pattern(struct problem *problem)
     for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
         const char *name = request_param_name(patterns[i]);
         size_t len = strcspn(problem->info.text, ":");
-        if (strncmp(name, problem->info.text, len) == 0) {
+        if (len > 0 && strncmp(name, problem->info.text, len) == 0) {
             problem->parameter = name;
         }
     }
