@@ -47,7 +47,7 @@ static bool is_too_late(void *owner)
 }
 
 // Publish the counts. Relaxed: they order nothing else.
-static void tell_counts(const struct push *push)
+static void send_counts(const struct push *push)
 {
     const struct pusher *pusher = &push->pusher;
     atomic_store_explicit(&push->report->sent_count, pusher->sent_count, memory_order_relaxed);
@@ -102,9 +102,9 @@ static void send_all(struct push *push)
     uint64_t random = 0;
     (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); // 0 is as good
     while (pusher_send(&push->pusher, send_entry, push, clock_monotonic_ms(), random)) {
-        tell_counts(push);
+        send_counts(push);
     }
-    tell_counts(push);
+    send_counts(push);
 }
 
 static void wait_until(uint64_t next_ms, int channel)
@@ -137,7 +137,7 @@ static void finish_push(struct push *push)
             push_spool_drop(&push->pusher.spool, false);
         }
     }
-    tell_counts(push);
+    send_counts(push);
 }
 
 static enum err begin_push(void *context, struct err_info *info)
@@ -153,7 +153,7 @@ static enum err begin_push(void *context, struct err_info *info)
     }
     TRY(push_spool_open(push->options->spool, spool_bytes, &push->pusher.spool, info));
     push->pusher.collect_ms = clock_monotonic_ms() + push->pusher.interval_ms;
-    tell_counts(push);
+    send_counts(push);
     return http_client_new(&client, &push->client, info);
 }
 

@@ -165,7 +165,7 @@ static enum MHD_Result refuse_method(struct MHD_Connection *connection, const ch
 }
 
 // Tell the pages that the baseline has changed.
-static void tell_baseline(struct http *http)
+static void send_baseline(struct http *http)
 {
     CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->answers.served);
     char text[48];
@@ -208,7 +208,7 @@ change_baseline(struct http *http, struct MHD_Connection *connection, struct exc
         problem.parameter = parameter;
         return reply_problem(connection, &problem);
     }
-    tell_baseline(http);
+    send_baseline(http);
     return answer_reply_send_meta(&http->answers, connection);
 }
 

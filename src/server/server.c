@@ -155,7 +155,7 @@ prepare_server(struct server *server, const struct server_options *options, stru
                                                       .editor = options->editor,
                                                       .hides_sources = options->hides_sources};
     http->answers.trees = (struct tree_cache)TREE_CACHE_INIT;
-    http->answers.board = (struct requests_in_flight)ANSWER_BOARD_INIT;
+    http->answers.requests = (struct requests_in_flight)REQUESTS_IN_FLIGHT_INIT;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned answers = processors > ANSWERS_MIN ? (unsigned)processors : ANSWERS_MIN;
     TRY(access_new_token(&http->credentials.token, info));
@@ -220,7 +220,7 @@ server_open(const struct server_options *options, struct server **out, struct er
     return ERR_OK;
 }
 
-static void tell_reload(struct http *http)
+static void send_state(struct http *http)
 {
     CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->answers.served);
     CLEANUP(strbuf_release) struct strbuf state = {0};
@@ -229,7 +229,7 @@ static void tell_reload(struct http *http)
     }
 }
 
-static void tell_problem(struct http *http, const struct err_info *info)
+static void send_problem(struct http *http, const struct err_info *info)
 {
     CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->answers.served);
     CLEANUP(strbuf_release) struct strbuf text = {0};
@@ -246,9 +246,9 @@ static void note_changed_file(struct http *http)
     struct err_info info = {0};
     bool has_changed = false;
     if (served_reload(&http->answers.served, &has_changed, &info) != ERR_OK) {
-        tell_problem(http, &info);
+        send_problem(http, &info);
     } else if (has_changed) {
-        tell_reload(http);
+        send_state(http);
     }
 }
 
@@ -320,7 +320,7 @@ void server_closep(struct server **closing)
         (void)sem_destroy(&server->http.answers.turns); // cannot fail: no thread waits
     }
     tree_cache_release(&server->http.answers.trees);
-    requests_in_flight_release(&server->http.answers.board);
+    requests_in_flight_release(&server->http.answers.requests);
     served_release(&server->http.answers.served);
     fd_closep(&server->watch_fd);
     free(server);

@@ -265,7 +265,7 @@ print_events(const struct profile *profile, const struct rec_event_vec *events, 
 
 // Explain the weight of events of a sampled recording. The sentence goes to stderr because stdout
 // is for programs.
-static void tell_sampling(const struct profile *profile)
+static void print_sampling(const struct profile *profile)
 {
     if (profile == NULL || !sampling_of(&profile->recording).is_sampled) {
         return;
@@ -293,7 +293,7 @@ static MUST_USE enum err dump_events(const char *path, bool use_json, struct err
         return err_set(info, ERR_NOT_FOUND,
                        "'%s' has no event log; record with 'cairn record --events'", path);
     }
-    tell_sampling(profile);
+    print_sampling(profile);
     if (!use_json) {
         (void)printf("%10s  %-11s  %7s  %7s  %14s  %10s  %s\n", "ms", "event", "process", "thread",
                      "address", "bytes", "from");

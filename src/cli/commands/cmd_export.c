@@ -55,7 +55,7 @@ enum {
 };
 
 // Append a description of the filter.
-static MUST_USE enum err tell_filter(const struct export_view *view, struct strbuf *out)
+static MUST_USE enum err append_filter(const struct export_view *view, struct strbuf *out)
 {
     FILE *stream = strbuf_open_stream(out);
     if (stream == NULL) {
@@ -69,7 +69,7 @@ static MUST_USE enum err tell_filter(const struct export_view *view, struct strb
 static enum err write_html(const struct export_view *view, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf filter_text = {0};
-    TRY(tell_filter(view, &filter_text));
+    TRY(append_filter(view, &filter_text));
     const struct report_page page = {.path = view->path,
                                      .profile = view->profile,
                                      .filter = view->filter,

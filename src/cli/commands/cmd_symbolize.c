@@ -55,7 +55,7 @@ static MUST_USE enum err open_profile(const char *path,
                                   info);
 }
 
-static int tell_outcome(const char *path, const struct named_recording *named)
+static int print_outcome(const char *path, const struct named_recording *named)
 {
     CLEANUP(strbuf_release) struct strbuf safe = {0};
     screen_append(&safe, path);
@@ -90,7 +90,7 @@ static int run(void *context, int count, char **operands)
     if (problem == ERR_OK && named.is_changed) {
         problem = recording_rewrite(path, &named.recording, generation, &info);
     }
-    return problem == ERR_OK ? tell_outcome(path, &named) : command_error(&info);
+    return problem == ERR_OK ? print_outcome(path, &named) : command_error(&info);
 }
 
 const struct command command_symbolize = {

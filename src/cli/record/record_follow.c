@@ -199,7 +199,7 @@ static void reap_recorder(struct follower *follower)
 }
 
 // Stop at a signal, or after the duration. The terminal's signals reach the recorder themselves.
-static void hear_signal(struct follower *follower, int number, const siginfo_t *signal)
+static void note_signal(struct follower *follower, int number, const siginfo_t *signal)
 {
     const bool is_late = clock_monotonic_ms() >= follower->end_ms;
     const bool is_stop = number == SIGINT || number == SIGTERM || number == SIGHUP;
@@ -220,7 +220,7 @@ static void rest_until_look(struct follower *follower, uint64_t look_ns)
     sleep_ms = min_u64(max_u64(sleep_ms, LOOK_MS_MIN), LOOK_MS_MAX);
     const struct timespec timeout = {.tv_sec = (time_t)(sleep_ms / 1000),
                                      .tv_nsec = (long)(sleep_ms % 1000 * NS_PER_MS)};
-    hear_signal(follower, sigtimedwait(&follower->signals, &signal, &timeout), &signal);
+    note_signal(follower, sigtimedwait(&follower->signals, &signal, &timeout), &signal);
 }
 
 static MUST_USE enum err take_signals(struct follower *follower, struct err_info *info)

@@ -230,7 +230,7 @@ static void print_complaint(const char *path)
 }
 
 // Wait until the new process has become the recorder. Fail with the reason why it did not.
-static MUST_USE enum err hear_recorder(struct top_run *run, int answer, struct err_info *info)
+static MUST_USE enum err read_recorder(struct top_run *run, int answer, struct err_info *info)
 {
     struct err_info reason = {0};
     ssize_t got;
@@ -270,7 +270,7 @@ static MUST_USE enum err fork_recorder(struct top_run *run,
         return err_set_errno(info, problem, "cannot start the recorder");
     }
     run->is_child = true;
-    TRY(hear_recorder(run, heard, info));
+    TRY(read_recorder(run, heard, info));
     run->recorder_fd = (int)syscall(SYS_pidfd_open, run->recorder, 0);
     TRY(append_path(options, program, run->recorder, &run->path, info));
     append_output(options, strbuf_text(&run->path), &run->output);

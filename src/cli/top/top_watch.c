@@ -81,7 +81,7 @@ open_watch(struct watch *watch, const struct top_watch_options *options, struct 
 }
 
 // Read the signals. Return whether the terminal has another size.
-static bool hear_signals(struct watch *watch)
+static bool read_signals(struct watch *watch)
 {
     struct signalfd_siginfo signal;
     bool is_resized = false;
@@ -93,7 +93,7 @@ static bool hear_signals(struct watch *watch)
 }
 
 // Take the news into the model. *has_sample says whether there was a sample.
-static MUST_USE enum err hear_news(struct watch *watch, bool *has_sample)
+static MUST_USE enum err take_news(struct watch *watch, bool *has_sample)
 {
     struct top_news news;
     top_feed_take(&g_feed, &news);
@@ -128,7 +128,7 @@ static void act_on_key(struct watch *watch, enum top_action action)
     }
 }
 
-static MUST_USE enum err hear_keys(struct watch *watch)
+static MUST_USE enum err read_keys(struct watch *watch)
 {
     uint32_t key;
     while (!watch->is_over && top_terminal_key(&key)) {
@@ -158,14 +158,14 @@ static MUST_USE enum err watch_screen(struct watch *watch, struct top_picture *p
         if (poll(watch->sources, SOURCE_COUNT, -1) < 0 && errno != EINTR) {
             return ERR_IO;
         }
-        if (hear_signals(watch)) {
+        if (read_signals(watch)) {
             top_terminal_resize();
         }
         if ((watch->sources[NEWS].revents & POLLIN) != 0) {
             bool has_sample;
-            TRY(hear_news(watch, &has_sample));
+            TRY(take_news(watch, &has_sample));
         }
-        TRY(hear_keys(watch)); // also after signals: ncurses has keys of its own
+        TRY(read_keys(watch)); // also after signals: ncurses has keys of its own
     }
     return ERR_OK;
 }
@@ -200,9 +200,9 @@ static MUST_USE enum err watch_plain(struct watch *watch, uint32_t *written)
         if (poll(watch->sources, SOURCE_COUNT, -1) < 0 && errno != EINTR) {
             return ERR_IO;
         }
-        (void)hear_signals(watch); // plain text has no size
+        (void)read_signals(watch); // plain text has no size
         if ((watch->sources[NEWS].revents & POLLIN) != 0) {
-            TRY(hear_news(watch, &has_sample));
+            TRY(take_news(watch, &has_sample));
         }
         if (has_sample) {
             TRY(top_plain_write(&watch->model, limit, stdout));

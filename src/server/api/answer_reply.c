@@ -61,7 +61,7 @@ answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *prob
                                          .trees = &service->trees,
                                          .cancel = &cancel};
     TRY(disconnect_watch_ask(&watch)); // the client may have left while it waited for its turn
-    requests_in_flight_begin(&service->board, turn->slot);
+    requests_in_flight_begin(&service->requests, turn->slot);
     struct request_args args;
     http_arguments(turn->connection, &args);
     enum err outcome = answer_write(&source, turn->route, &args, out, problem);
@@ -105,7 +105,7 @@ static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag
     struct problem problem = {0};
     enum err outcome = answer_in_time(turn, &body, &problem);
     (void)sem_post(&service->turns); // cannot overflow: it was taken
-    requests_in_flight_pack(&service->board, turn->slot, outcome);
+    requests_in_flight_pack(&service->requests, turn->slot, outcome);
     if (outcome == ERR_CANCELLED) {
         return MHD_NO; // the client left
     }
@@ -128,9 +128,9 @@ enum MHD_Result answer_reply_send(struct answer_service *service,
                         .connection = connection,
                         .route = route,
                         .snapshot = snapshot,
-                        .slot = requests_in_flight_enter(&service->board, target)};
+                        .slot = requests_in_flight_enter(&service->requests, target)};
     enum MHD_Result sent = take_turn(&turn, &tag);
-    requests_in_flight_leave(&service->board, turn.slot);
+    requests_in_flight_leave(&service->requests, turn.slot);
     return sent;
 }
 
@@ -158,7 +158,7 @@ enum MHD_Result answer_reply_send_work(struct answer_service *service,
 {
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
-    return requests_in_flight_write(&service->board, &body) == ERR_OK
+    return requests_in_flight_write(&service->requests, &body) == ERR_OK
                ? reply_send(connection, &reply, &body)
                : MHD_NO;
 }

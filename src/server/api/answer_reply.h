@@ -18,7 +18,7 @@ struct answer_service {
     struct server_settings settings;
     struct served served;
     struct tree_cache trees;
-    struct requests_in_flight board;
+    struct requests_in_flight requests;
     sem_t turns; // counts the answers that may still start
     atomic_bool is_closing;
 };

@@ -6,50 +6,51 @@
 #include "host/text/json_writer.h"
 #include "views_json/layout/view.h"
 
-struct answer_slot *requests_in_flight_enter(struct requests_in_flight *board, const char *target)
+struct answer_slot *requests_in_flight_enter(struct requests_in_flight *requests,
+                                             const char *target)
 {
     struct answer_slot *found = NULL;
-    mutex_lock(&board->mutex);
-    for (size_t i = 0; i < ANSWER_BOARD_SLOTS && found == NULL; i++) {
-        found = board->slots[i].target == NULL ? &board->slots[i] : NULL;
+    mutex_lock(&requests->mutex);
+    for (size_t i = 0; i < REQUESTS_IN_FLIGHT_MAX && found == NULL; i++) {
+        found = requests->slots[i].target == NULL ? &requests->slots[i] : NULL;
     }
     if (found != NULL) {
         *found = (struct answer_slot){.target = target, .entered_ms = clock_monotonic_ms()};
     }
-    mutex_unlock(&board->mutex);
+    mutex_unlock(&requests->mutex);
     return found;
 }
 
-void requests_in_flight_begin(struct requests_in_flight *board, struct answer_slot *slot)
+void requests_in_flight_begin(struct requests_in_flight *requests, struct answer_slot *slot)
 {
-    mutex_lock(&board->mutex);
+    mutex_lock(&requests->mutex);
     if (slot != NULL) {
         slot->phase = ANSWER_COUNTS;
-        board->begun++;
+        requests->begun++;
     }
-    mutex_unlock(&board->mutex);
+    mutex_unlock(&requests->mutex);
 }
 
-void requests_in_flight_pack(struct requests_in_flight *board,
+void requests_in_flight_pack(struct requests_in_flight *requests,
                              struct answer_slot *slot,
                              enum err outcome)
 {
-    mutex_lock(&board->mutex);
+    mutex_lock(&requests->mutex);
     if (slot != NULL && slot->phase == ANSWER_COUNTS) {
         slot->phase = ANSWER_PACKS;
-        board->finished += outcome != ERR_CANCELLED;
-        board->abandoned += outcome == ERR_CANCELLED;
+        requests->finished += outcome != ERR_CANCELLED;
+        requests->abandoned += outcome == ERR_CANCELLED;
     }
-    mutex_unlock(&board->mutex);
+    mutex_unlock(&requests->mutex);
 }
 
-void requests_in_flight_leave(struct requests_in_flight *board, struct answer_slot *slot)
+void requests_in_flight_leave(struct requests_in_flight *requests, struct answer_slot *slot)
 {
-    mutex_lock(&board->mutex);
+    mutex_lock(&requests->mutex);
     if (slot != NULL) {
         slot->target = NULL;
     }
-    mutex_unlock(&board->mutex);
+    mutex_unlock(&requests->mutex);
 }
 
 void answer_slot_tell(struct answer_slot *slot, const struct cancel *cancel)
@@ -77,28 +78,28 @@ static void write_slot(struct json_writer *w, struct answer_slot *slot, uint64_t
     json_end_object(w);
 }
 
-enum err requests_in_flight_write(struct requests_in_flight *board, struct strbuf *out)
+enum err requests_in_flight_write(struct requests_in_flight *requests, struct strbuf *out)
 {
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
-    mutex_lock(&board->mutex);
+    mutex_lock(&requests->mutex);
     uint64_t now_ms = clock_monotonic_ms();
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
-    json_key_u64(&w, "begun", board->begun);
-    json_key_u64(&w, "finished", board->finished);
-    json_key_u64(&w, "abandoned", board->abandoned);
+    json_key_u64(&w, "begun", requests->begun);
+    json_key_u64(&w, "finished", requests->finished);
+    json_key_u64(&w, "abandoned", requests->abandoned);
     json_key_array(&w, "answers");
-    for (size_t i = 0; i < ANSWER_BOARD_SLOTS; i++) {
-        if (board->slots[i].target != NULL) {
-            write_slot(&w, &board->slots[i], now_ms);
+    for (size_t i = 0; i < REQUESTS_IN_FLIGHT_MAX; i++) {
+        if (requests->slots[i].target != NULL) {
+            write_slot(&w, &requests->slots[i], now_ms);
         }
     }
     json_end_array(&w);
-    mutex_unlock(&board->mutex);
+    mutex_unlock(&requests->mutex);
     return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
 }
 
-void requests_in_flight_release(struct requests_in_flight *board)
+void requests_in_flight_release(struct requests_in_flight *requests)
 {
-    (void)pthread_mutex_destroy(&board->mutex); // cannot fail: no thread holds it
+    (void)pthread_mutex_destroy(&requests->mutex); // cannot fail: no thread holds it
 }

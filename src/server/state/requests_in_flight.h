@@ -19,7 +19,7 @@
 #include "host/text/strbuf.h"
 
 enum {
-    ANSWER_BOARD_SLOTS = 64, // the maximum of connections
+    REQUESTS_IN_FLIGHT_MAX = 64, // the maximum of connections
 };
 
 enum answer_phase {
@@ -40,35 +40,36 @@ struct answer_slot {
 
 struct requests_in_flight {
     pthread_mutex_t mutex;
-    struct answer_slot slots[ANSWER_BOARD_SLOTS];
+    struct answer_slot slots[REQUESTS_IN_FLIGHT_MAX];
     uint64_t begun;
     uint64_t finished;  // with an answer or an error
     uint64_t abandoned; // begun, then given up because no client waited
 };
 
-#define ANSWER_BOARD_INIT                  \
+#define REQUESTS_IN_FLIGHT_INIT            \
     {                                      \
         .mutex = PTHREAD_MUTEX_INITIALIZER \
     }
 
 // Enter a request for `target`. Return NULL if the table is full; the request is then not shown.
-struct answer_slot *requests_in_flight_enter(struct requests_in_flight *board, const char *target);
+struct answer_slot *requests_in_flight_enter(struct requests_in_flight *requests,
+                                             const char *target);
 
 // Its turn has come, and the client still waits. A NULL slot is accepted here and in the next two.
-void requests_in_flight_begin(struct requests_in_flight *board, struct answer_slot *slot);
+void requests_in_flight_begin(struct requests_in_flight *requests, struct answer_slot *slot);
 
 // Its turn is over. `outcome`: ERR_CANCELLED if no client waited, before or after it began.
-void requests_in_flight_pack(struct requests_in_flight *board,
+void requests_in_flight_pack(struct requests_in_flight *requests,
                              struct answer_slot *slot,
                              enum err outcome);
 
 // Free the slot.
-void requests_in_flight_leave(struct requests_in_flight *board, struct answer_slot *slot);
+void requests_in_flight_leave(struct requests_in_flight *requests, struct answer_slot *slot);
 
 // Copy the progress of the computation to `slot`, which may be NULL.
 void answer_slot_tell(struct answer_slot *slot, const struct cancel *cancel);
 
 // Append the answer of /api/v1/work.
-enum err requests_in_flight_write(struct requests_in_flight *board, struct strbuf *out) MUST_USE;
+enum err requests_in_flight_write(struct requests_in_flight *requests, struct strbuf *out) MUST_USE;
 
-void requests_in_flight_release(struct requests_in_flight *board);
+void requests_in_flight_release(struct requests_in_flight *requests);

@@ -17,10 +17,10 @@
 #include "server/state/answer_limits.h"
 #include "server/state/requests_in_flight.h"
 
-static bool says(struct requests_in_flight *board, const char *what)
+static bool says(struct requests_in_flight *requests, const char *what)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    assert_int_equal(requests_in_flight_write(board, &text), ERR_OK);
+    assert_int_equal(requests_in_flight_write(requests, &text), ERR_OK);
     bool does = strstr(strbuf_text(&text), what) != NULL;
     if (!does) {
         print_error("%s lacks %s\n", strbuf_text(&text), what);
@@ -29,61 +29,61 @@ static bool says(struct requests_in_flight *board, const char *what)
 }
 
 // Check the invariant of requests_in_flight.h.
-static void check(const struct requests_in_flight *board)
+static void check(const struct requests_in_flight *requests)
 {
     uint64_t counting = 0;
-    for (size_t i = 0; i < ANSWER_BOARD_SLOTS; i++) {
-        const struct answer_slot *slot = &board->slots[i];
+    for (size_t i = 0; i < REQUESTS_IN_FLIGHT_MAX; i++) {
+        const struct answer_slot *slot = &requests->slots[i];
         counting += slot->target != NULL && slot->phase == ANSWER_COUNTS;
     }
-    assert_int_equal(board->begun, board->finished + board->abandoned + counting);
+    assert_int_equal(requests->begun, requests->finished + requests->abandoned + counting);
 }
 
 static void an_answer_waits_counts_and_is_sent(void **state)
 {
     (void)state;
-    struct requests_in_flight board = ANSWER_BOARD_INIT;
-    struct answer_slot *slot = requests_in_flight_enter(&board, "/a?b=\"c");
-    assert_true(says(&board, "\"begun\":0,\"finished\":0,\"abandoned\":0"));
-    assert_true(says(&board, "{\"target\":\"/a?b=\\\"c\",\"phase\":\"waiting\""));
-    requests_in_flight_begin(&board, slot);
-    check(&board);
-    assert_true(says(&board, "\"begun\":1,\"finished\":0"));
-    assert_true(says(&board, "\"phase\":\"counting\""));
-    requests_in_flight_pack(&board, slot, ERR_INVALID); // an error counts as finished
-    check(&board);
-    assert_true(says(&board, "\"finished\":1,\"abandoned\":0"));
-    assert_true(says(&board, "\"phase\":\"packing\""));
-    requests_in_flight_leave(&board, slot);
-    assert_true(says(&board, "\"answers\":[]"));
-    check(&board);
-    requests_in_flight_release(&board);
+    struct requests_in_flight requests = REQUESTS_IN_FLIGHT_INIT;
+    struct answer_slot *slot = requests_in_flight_enter(&requests, "/a?b=\"c");
+    assert_true(says(&requests, "\"begun\":0,\"finished\":0,\"abandoned\":0"));
+    assert_true(says(&requests, "{\"target\":\"/a?b=\\\"c\",\"phase\":\"waiting\""));
+    requests_in_flight_begin(&requests, slot);
+    check(&requests);
+    assert_true(says(&requests, "\"begun\":1,\"finished\":0"));
+    assert_true(says(&requests, "\"phase\":\"counting\""));
+    requests_in_flight_pack(&requests, slot, ERR_INVALID); // an error counts as finished
+    check(&requests);
+    assert_true(says(&requests, "\"finished\":1,\"abandoned\":0"));
+    assert_true(says(&requests, "\"phase\":\"packing\""));
+    requests_in_flight_leave(&requests, slot);
+    assert_true(says(&requests, "\"answers\":[]"));
+    check(&requests);
+    requests_in_flight_release(&requests);
 }
 
 static void only_what_was_begun_is_abandoned(void **state)
 {
     (void)state;
-    struct requests_in_flight board = ANSWER_BOARD_INIT;
-    struct answer_slot *early = requests_in_flight_enter(&board, "/early");
-    struct answer_slot *late = requests_in_flight_enter(&board, "/late");
-    requests_in_flight_begin(&board, late);
-    requests_in_flight_pack(&board, early, ERR_CANCELLED);
-    requests_in_flight_leave(&board, early);
-    check(&board);
-    assert_true(says(&board, "\"begun\":1,\"finished\":0,\"abandoned\":0"));
-    requests_in_flight_pack(&board, late, ERR_CANCELLED);
-    requests_in_flight_leave(&board, late);
-    check(&board);
-    assert_true(says(&board, "\"begun\":1,\"finished\":0,\"abandoned\":1"));
-    requests_in_flight_release(&board);
+    struct requests_in_flight requests = REQUESTS_IN_FLIGHT_INIT;
+    struct answer_slot *early = requests_in_flight_enter(&requests, "/early");
+    struct answer_slot *late = requests_in_flight_enter(&requests, "/late");
+    requests_in_flight_begin(&requests, late);
+    requests_in_flight_pack(&requests, early, ERR_CANCELLED);
+    requests_in_flight_leave(&requests, early);
+    check(&requests);
+    assert_true(says(&requests, "\"begun\":1,\"finished\":0,\"abandoned\":0"));
+    requests_in_flight_pack(&requests, late, ERR_CANCELLED);
+    requests_in_flight_leave(&requests, late);
+    check(&requests);
+    assert_true(says(&requests, "\"begun\":1,\"finished\":0,\"abandoned\":1"));
+    requests_in_flight_release(&requests);
 }
 
 // The watch reports the progress of the running loop each time it is asked.
 static void it_says_how_far_the_work_is(void **state)
 {
     (void)state;
-    struct requests_in_flight board = ANSWER_BOARD_INIT;
-    struct answer_slot *slot = requests_in_flight_enter(&board, "/a");
+    struct requests_in_flight requests = REQUESTS_IN_FLIGHT_INIT;
+    struct answer_slot *slot = requests_in_flight_enter(&requests, "/a");
     atomic_bool is_closing = false;
     struct disconnect_watch watch = {
         .client_fd = -1, .is_closing = &is_closing, .deadline_ms = UINT64_MAX, .slot = slot};
@@ -97,29 +97,29 @@ static void it_says_how_far_the_work_is(void **state)
     for (unsigned i = 0; i < 2U * CANCEL_ASKS_EVERY - 100; i++) {
         assert_int_equal(cancel_step(&cancel), ERR_OK);
     }
-    assert_true(says(&board, "\"stage\":2,\"done\":412,\"total\":1000"));
-    requests_in_flight_leave(&board, slot);
-    requests_in_flight_release(&board);
+    assert_true(says(&requests, "\"stage\":2,\"done\":412,\"total\":1000"));
+    requests_in_flight_leave(&requests, slot);
+    requests_in_flight_release(&requests);
 }
 
 static void a_full_board_turns_nobody_away(void **state)
 {
     (void)state;
-    struct requests_in_flight board = ANSWER_BOARD_INIT;
+    struct requests_in_flight requests = REQUESTS_IN_FLIGHT_INIT;
     struct answer_slot *last = NULL;
-    for (size_t i = 0; i < ANSWER_BOARD_SLOTS; i++) {
-        last = requests_in_flight_enter(&board, "/a");
+    for (size_t i = 0; i < REQUESTS_IN_FLIGHT_MAX; i++) {
+        last = requests_in_flight_enter(&requests, "/a");
         assert_non_null(last);
     }
-    struct answer_slot *none = requests_in_flight_enter(&board, "/b");
+    struct answer_slot *none = requests_in_flight_enter(&requests, "/b");
     assert_null(none);
-    requests_in_flight_begin(&board, none);
-    requests_in_flight_pack(&board, none, ERR_OK);
-    requests_in_flight_leave(&board, none);
-    check(&board);
-    requests_in_flight_leave(&board, last);
-    assert_ptr_equal(requests_in_flight_enter(&board, "/b"), last);
-    requests_in_flight_release(&board);
+    requests_in_flight_begin(&requests, none);
+    requests_in_flight_pack(&requests, none, ERR_OK);
+    requests_in_flight_leave(&requests, none);
+    check(&requests);
+    requests_in_flight_leave(&requests, last);
+    assert_ptr_equal(requests_in_flight_enter(&requests, "/b"), last);
+    requests_in_flight_release(&requests);
 }
 
 static void *try_lock(void *mutex)
@@ -132,40 +132,40 @@ static void *try_lock(void *mutex)
 static void each_call_holds_the_lock(void **state)
 {
     (void)state;
-    struct requests_in_flight board = ANSWER_BOARD_INIT;
+    struct requests_in_flight requests = REQUESTS_IN_FLIGHT_INIT;
     pthread_mutexattr_t kind;
     assert_int_equal(pthread_mutexattr_init(&kind), 0);
     assert_int_equal(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE), 0);
-    assert_int_equal(pthread_mutex_init(&board.mutex, &kind), 0);
+    assert_int_equal(pthread_mutex_init(&requests.mutex, &kind), 0);
     for (unsigned call = 0; call < 5; call++) {
         pthread_t other;
         void *result;
-        struct answer_slot *slot = call > 0 ? requests_in_flight_enter(&board, "/a") : NULL;
-        assert_int_equal(pthread_mutex_lock(&board.mutex), 0);
+        struct answer_slot *slot = call > 0 ? requests_in_flight_enter(&requests, "/a") : NULL;
+        assert_int_equal(pthread_mutex_lock(&requests.mutex), 0);
         switch (call) {
         case 0:
-            slot = requests_in_flight_enter(&board, "/a");
+            slot = requests_in_flight_enter(&requests, "/a");
             break;
         case 1:
-            requests_in_flight_begin(&board, slot);
+            requests_in_flight_begin(&requests, slot);
             break;
         case 2:
-            requests_in_flight_pack(&board, slot, ERR_OK);
+            requests_in_flight_pack(&requests, slot, ERR_OK);
             break;
         case 3:
-            requests_in_flight_leave(&board, slot);
+            requests_in_flight_leave(&requests, slot);
             break;
         default:
-            assert_true(says(&board, "\"answers\":["));
+            assert_true(says(&requests, "\"answers\":["));
         }
-        assert_int_equal(pthread_create(&other, NULL, try_lock, &board.mutex), 0);
+        assert_int_equal(pthread_create(&other, NULL, try_lock, &requests.mutex), 0);
         assert_int_equal(pthread_join(other, &result), 0);
         assert_int_equal((intptr_t)result, EBUSY);
-        assert_int_equal(pthread_mutex_unlock(&board.mutex), 0);
-        requests_in_flight_leave(&board, slot);
+        assert_int_equal(pthread_mutex_unlock(&requests.mutex), 0);
+        requests_in_flight_leave(&requests, slot);
     }
     (void)pthread_mutexattr_destroy(&kind);
-    requests_in_flight_release(&board);
+    requests_in_flight_release(&requests);
 }
 
 int main(void)
