@@ -74,7 +74,7 @@ static void end_lingering(struct aggregator *aggregator)
 }
 
 // Remove the blocks of an ended process from the heap, unless it is the last one.
-static void leave(struct aggregator *aggregator, struct aggregator_process *process)
+static void leave_heap(struct aggregator *aggregator, struct aggregator_process *process)
 {
     aggregator->totals.sums.live_bytes -= process->live_bytes;
     aggregator->running_count--;
@@ -225,7 +225,7 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     process->record.end_error_ms = ending->error_ms + 1;
     // The blocks in books leave the shared sum, and their bound is that sum's.
     const uint64_t before_bytes = aggregator_live_bytes(aggregator) - process->book_bytes;
-    leave(aggregator, process);
+    leave_heap(aggregator, process);
     remove_unsampled(aggregator, process);
     aggregator->totals.live_blocks -=
         process->live.live_count + process->book_blocks + process->represented_blocks;

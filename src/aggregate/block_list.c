@@ -169,7 +169,7 @@ block_list_collect(const struct block_list *list, uint64_t peak_number, struct r
     return ERR_OK;
 }
 
-static enum err observe(void *context, const struct observed_event *what)
+static enum err observe_block(void *context, const struct observed_event *what)
 {
     struct block_list *list = context;
     if (what->live != NULL) {
@@ -184,5 +184,5 @@ static enum err observe(void *context, const struct observed_event *what)
 
 struct observer block_list_observer(struct block_list *list)
 {
-    return (struct observer){.context = list, .observe = observe};
+    return (struct observer){.context = list, .observe = observe_block};
 }

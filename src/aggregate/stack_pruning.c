@@ -45,7 +45,7 @@ static const struct rec_node *node_at(const struct pruning *p, size_t node)
     return p->aggregator->stacks.nodes.items + node;
 }
 
-static float share(uint64_t part, uint64_t whole)
+static float share_of_whole(uint64_t part, uint64_t whole)
 {
     return whole == 0 ? 0 : (float)part / (float)whole;
 }
@@ -53,11 +53,11 @@ static float share(uint64_t part, uint64_t whole)
 static float weight_of(const struct aggregator *aggregator, const struct rec_row *row)
 {
     const struct heap_totals *totals = &aggregator->totals;
-    return share(row->allocations, totals->sums.allocations) +
-           share(row->allocated_bytes, totals->sums.allocated_bytes) +
-           share(row->peak_bytes, totals->peak_bytes) +
-           share(row->allocated_bytes - row->freed_bytes,
-                 totals->sums.allocated_bytes - totals->sums.freed_bytes);
+    return share_of_whole(row->allocations, totals->sums.allocations) +
+           share_of_whole(row->allocated_bytes, totals->sums.allocated_bytes) +
+           share_of_whole(row->peak_bytes, totals->peak_bytes) +
+           share_of_whole(row->allocated_bytes - row->freed_bytes,
+                          totals->sums.allocated_bytes - totals->sums.freed_bytes);
 }
 
 static void use_lane_nodes(struct pruning *p, const struct stack_slots_vec *lanes)
@@ -300,7 +300,7 @@ static enum err join_rows(struct aggregator *aggregator, const struct stack_slot
     return ERR_OK;
 }
 
-static enum err merge(struct aggregator *aggregator, const struct stack_slots_vec *lanes)
+static enum err merge_stacks(struct aggregator *aggregator, const struct stack_slots_vec *lanes)
 {
     CLEANUP(pruning_release) struct pruning p;
     const uint64_t wanted = aggregator->budget.entries_max / 2;
@@ -322,7 +322,7 @@ static enum err merge(struct aggregator *aggregator, const struct stack_slots_ve
 enum err stack_pruning_run(struct aggregator *aggregator, const struct stack_slots_vec *lanes)
 {
     TRY(aggregator_complete_rows(aggregator));
-    TRY(merge(aggregator, lanes));
+    TRY(merge_stacks(aggregator, lanes));
     (void)malloc_trim(0); // the budget counts free memory, too
     memory_budget_merged(&aggregator->budget, aggregator_entries(aggregator));
     return ERR_OK;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 PRINTF_LIKE(3, 0)
-static void fill(struct err_info *info, enum err code, const char *format, va_list arguments)
+static void fill_info(struct err_info *info, enum err code, const char *format, va_list arguments)
 {
     if (info == NULL) {
         return;
@@ -20,7 +20,7 @@ enum err err_set(struct err_info *info, enum err code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fill(info, code, format, arguments);
+    fill_info(info, code, format, arguments);
     va_end(arguments);
     return code;
 }
@@ -49,7 +49,7 @@ enum err err_set_errno(struct err_info *info, int errno_value, const char *forma
     }
     va_list arguments;
     va_start(arguments, format);
-    fill(info, code, format, arguments);
+    fill_info(info, code, format, arguments);
     va_end(arguments);
     info->errno_value = errno_value;
     size_t used = strlen(info->text);

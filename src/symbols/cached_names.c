@@ -242,10 +242,10 @@ static int compare_places(const void *left, const void *right)
 
 // Merge two lists in ascending order of address. Of two answers for one address, take the fresh
 // one.
-static MUST_USE enum err merge(struct making *m,
-                               const struct cached_names *old,
-                               const struct fresh_names *fresh,
-                               const struct string_table *strings)
+static MUST_USE enum err merge_names(struct making *m,
+                                     const struct cached_names *old,
+                                     const struct fresh_names *fresh,
+                                     const struct string_table *strings)
 {
     const struct fresh_place *items = fresh->places.items;
     const uint32_t old_count = old != NULL ? old->place_count : 0;
@@ -272,7 +272,7 @@ static MUST_USE enum err merge(struct making *m,
 }
 
 static MUST_USE enum err
-finish(struct making *m, const struct cached_names_labels *labels, struct strbuf *out)
+finish_names(struct making *m, const struct cached_names_labels *labels, struct strbuf *out)
 {
     uint32_t reader;
     uint32_t module;
@@ -318,6 +318,6 @@ enum err cached_names_write(const struct cached_names *old,
         old = NULL;
     }
     fresh_place_vec_sort(&fresh->places, compare_places);
-    TRY(merge(&m, old, fresh, strings));
-    return finish(&m, labels, out);
+    TRY(merge_names(&m, old, fresh, strings));
+    return finish_names(&m, labels, out);
 }

@@ -166,7 +166,7 @@ append_reader(const struct name_cache *cache, const struct cache_key *key, struc
     strbuf_printf(out, "%s %s %s", cache->reader, key->name, key->identity);
 }
 
-static void touch(int fd, const struct stat *status)
+static void touch_file(int fd, const struct stat *status)
 {
     if (status->st_mtim.tv_sec + TOUCH_AFTER_S < time(NULL)) {
         (void)futimens(fd, NULL); // on failure it counts as older than it is
@@ -198,7 +198,7 @@ static enum err read_entry(const struct name_cache *cache,
         return ERR_OK;
     }
     if (is_used) {
-        touch(fd, &status);
+        touch_file(fd, &status);
     }
     entry.is_found = true;
     *out = TAKE(entry);

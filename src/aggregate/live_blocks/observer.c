@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/live_blocks/observer.h"
 
-static uint32_t find(const struct observer_list *list, const void *context)
+static uint32_t find_observer(const struct observer_list *list, const void *context)
 {
     uint32_t at = 0;
     while (at < list->count && list->items[at].context != context) {
@@ -12,7 +12,7 @@ static uint32_t find(const struct observer_list *list, const void *context)
 
 void observer_add(struct observer_list *list, struct observer observer)
 {
-    const uint32_t at = find(list, observer.context);
+    const uint32_t at = find_observer(list, observer.context);
     if (at == list->count && at < OBSERVERS_MAX) {
         list->items[list->count++] = observer;
     }
@@ -20,7 +20,7 @@ void observer_add(struct observer_list *list, struct observer observer)
 
 void observer_remove(struct observer_list *list, const void *context)
 {
-    const uint32_t at = find(list, context);
+    const uint32_t at = find_observer(list, context);
     if (at == list->count) {
         return;
     }

@@ -104,7 +104,7 @@ static void note_height(struct peak_bound *bound, uint64_t live_bytes)
     add_step(bound, height_bytes);
 }
 
-static void advance(struct peak_bound *bound, uint64_t stamp)
+static void advance_bound(struct peak_bound *bound, uint64_t stamp)
 {
     bound->latest_stamp = max_u64(stamp, bound->latest_stamp);
     if (bound->ghost_count > 0) {
@@ -173,7 +173,7 @@ void peak_bound_allocated(struct peak_bound *bound,
     if (bytes > replaced_bytes) {
         raise_steps(bound, flight->stamp, bytes - replaced_bytes);
     }
-    advance(bound, stamp);
+    advance_bound(bound, stamp);
     if (is_early) {
         bound->flight_bytes -= replaced_bytes;
         flight->bytes -= replaced_bytes;
@@ -193,7 +193,7 @@ void peak_bound_freed(struct peak_bound *bound,
     if (stamp < bound->peak_stamp) { // it comes late: the peak was counted with it
         bound->below_bytes += bytes;
     }
-    advance(bound, stamp);
+    advance_bound(bound, stamp);
     peak_bound_landed(bound, flight);
     bound->flight_bytes += bytes;
     *flight = (struct peak_flight){.stamp = stamp, .bytes = bytes};
@@ -202,7 +202,7 @@ void peak_bound_freed(struct peak_bound *bound,
 
 void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_bytes)
 {
-    advance(bound, stamp);
+    advance_bound(bound, stamp);
     note_height(bound, live_bytes);
 }
 

@@ -11,7 +11,7 @@ void peak_scopes_release(struct peak_scopes *scopes)
     map_u64_release(&scopes->index);
 }
 
-static struct peak_thread *find(struct peak_scopes *scopes, uint32_t thread)
+static struct peak_thread *find_thread(struct peak_scopes *scopes, uint32_t thread)
 {
     const uint32_t *place = map_u64_find(&scopes->index, thread);
     return place != NULL ? scopes->threads.items + *place : NULL;
@@ -20,13 +20,13 @@ static struct peak_thread *find(struct peak_scopes *scopes, uint32_t thread)
 static struct peak_thread *
 find_open(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uint32_t scope)
 {
-    struct peak_thread *t = find(scopes, thread);
+    struct peak_thread *t = find_thread(scopes, thread);
     const bool is_open =
         t != NULL && t->lane == lane && scope < LANE_SCOPES_MAX && (t->open >> scope & 1) != 0;
     return is_open ? t : NULL;
 }
 
-static MUST_USE enum err add(struct peak_scopes *scopes, uint32_t thread, uint32_t lane)
+static MUST_USE enum err add_thread(struct peak_scopes *scopes, uint32_t thread, uint32_t lane)
 {
     TRY(peak_thread_vec_reserve(&scopes->threads, 1));
     TRY(map_u64_put(&scopes->index, thread, (uint32_t)scopes->threads.len));
@@ -67,10 +67,10 @@ peak_scopes_begin(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, ui
     if (scope >= LANE_SCOPES_MAX) {
         return ERR_CORRUPT;
     }
-    if (find(scopes, thread) == NULL) {
-        TRY(add(scopes, thread, lane));
+    if (find_thread(scopes, thread) == NULL) {
+        TRY(add_thread(scopes, thread, lane));
     }
-    struct peak_thread *t = find(scopes, thread);
+    struct peak_thread *t = find_thread(scopes, thread);
     if (t->lane == lane) {
         // the thread waits for the recorder, so all read frees happened before
         count_due_frees(t, UINT64_MAX);
@@ -89,7 +89,7 @@ peak_scopes_most(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, uin
 }
 
 // Remove a thread; the last one takes its position.
-static void drop(struct peak_scopes *scopes, struct peak_thread *t)
+static void drop_thread(struct peak_scopes *scopes, struct peak_thread *t)
 {
     const struct peak_thread *last = scopes->threads.items + scopes->threads.len - 1;
     uint32_t *place = map_u64_find(&scopes->index, last->thread);
@@ -107,15 +107,15 @@ void peak_scopes_end(struct peak_scopes *scopes, uint32_t thread, uint32_t lane,
     }
     t->open &= ~(1u << scope);
     if (t->open == 0) {
-        drop(scopes, t);
+        drop_thread(scopes, t);
     }
 }
 
 void peak_scopes_end_thread(struct peak_scopes *scopes, uint32_t thread, uint32_t lane)
 {
-    struct peak_thread *t = find(scopes, thread);
+    struct peak_thread *t = find_thread(scopes, thread);
     if (t != NULL && t->lane == lane) {
-        drop(scopes, t);
+        drop_thread(scopes, t);
     }
 }
 
@@ -124,7 +124,7 @@ void peak_scopes_allocated(struct peak_scopes *scopes,
                            uint64_t tick_ms,
                            uint64_t bytes)
 {
-    struct peak_thread *t = find(scopes, thread);
+    struct peak_thread *t = find_thread(scopes, thread);
     if (t == NULL) {
         return;
     }
@@ -139,7 +139,7 @@ void peak_scopes_allocated(struct peak_scopes *scopes,
 void peak_scopes_freed(
     struct peak_scopes *scopes, uint32_t owner, uint32_t by, uint64_t tick_ms, uint64_t bytes)
 {
-    struct peak_thread *t = find(scopes, owner);
+    struct peak_thread *t = find_thread(scopes, owner);
     if (t == NULL) {
         return;
     }
@@ -150,7 +150,7 @@ void peak_scopes_freed(
     put_off(t, tick_ms, bytes);
 }
 
-static enum err observe(void *context, const struct observed_event *what)
+static enum err observe_event(void *context, const struct observed_event *what)
 {
     struct peak_scopes *scopes = context;
     const struct rec_event *event = &what->event;
@@ -164,5 +164,5 @@ static enum err observe(void *context, const struct observed_event *what)
 
 struct observer peak_scopes_observer(struct peak_scopes *scopes)
 {
-    return (struct observer){.context = scopes, .observe = observe};
+    return (struct observer){.context = scopes, .observe = observe_event};
 }

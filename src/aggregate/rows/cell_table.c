@@ -10,8 +10,10 @@ void cell_table_release(struct cell_table *table)
 }
 
 // Push a cell. make_room has made room.
-static void
-push(struct cell_table *table, struct row_cells *cells, uint32_t slice, struct cell_start start)
+static void push_cell(struct cell_table *table,
+                      struct row_cells *cells,
+                      uint32_t slice,
+                      struct cell_start start)
 {
     uint32_t number = (uint32_t)table->pool.len;
     if (table->free_count > 0) {
@@ -66,9 +68,9 @@ enum err cell_table_begin(struct cell_table *table,
     }
     TRY(make_room(table, 2));
     if (cells->latest == CELL_NONE) {
-        push(table, cells, cells->slice, (struct cell_start){0});
+        push_cell(table, cells, cells->slice, (struct cell_start){0});
     }
-    push(table, cells, slice, sums_of(row));
+    push_cell(table, cells, slice, sums_of(row));
     cells->slice = slice;
     return ERR_OK;
 }
@@ -148,10 +150,10 @@ enum err cell_table_join(struct cell_table *table,
     }
     TRY(make_room(table, 2));
     if (into->latest == CELL_NONE) {
-        push(table, into, into->slice, (struct cell_start){0});
+        push_cell(table, into, into->slice, (struct cell_start){0});
     }
     if (from->latest == CELL_NONE) {
-        push(table, from, from->slice, (struct cell_start){0});
+        push_cell(table, from, from->slice, (struct cell_start){0});
     }
     into->slice = max_u64(into->slice, from->slice);
     join_lists(table, into, into_row, from->latest, from_row);

@@ -225,7 +225,7 @@ static size_t largest_group(const struct cohort_table *table, uint32_t shift)
 }
 
 // Count all cohorts anew: row r becomes rows[r] unless `rows` is NULL, slice s becomes s >> shift.
-static enum err rewrite(struct cohort_table *table, const uint32_t *rows, uint32_t shift)
+static enum err rewrite_table(struct cohort_table *table, const uint32_t *rows, uint32_t shift)
 {
     TRY(cohort_table_count(table));
     struct batch batch = {.table = table};
@@ -254,15 +254,15 @@ static enum err rewrite(struct cohort_table *table, const uint32_t *rows, uint32
 
 enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift)
 {
-    return rewrite(table, NULL, shift);
+    return rewrite_table(table, NULL, shift);
 }
 
 enum err cohort_table_renumber(struct cohort_table *table, const uint32_t *rows)
 {
-    return rewrite(table, rows, 0);
+    return rewrite_table(table, rows, 0);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_cohorts(const void *left, const void *right)
 {
     const struct rec_cohort *a = left;
     const struct rec_cohort *b = right;
@@ -279,7 +279,7 @@ enum err cohort_table_collect(struct cohort_table *table, struct rec_cohort_vec 
         TRY(rec_cohort_vec_push(out, table->cohorts.items[i]));
     }
     if (table->cohorts.len > 1) {
-        qsort(out->items + begin, out->len - begin, sizeof(*out->items), compare);
+        qsort(out->items + begin, out->len - begin, sizeof(*out->items), compare_cohorts);
     }
     return ERR_OK;
 }

@@ -29,10 +29,10 @@ static struct held sum_of(const struct row_table *table)
 
 // Scale weighted rows so that their sum is `wanted_bytes`. Each begins at the end of the previous
 // one, so rounding errors cancel out.
-static void scale(const struct row_table *table,
-                  struct rec_row *rows,
-                  const struct held *held,
-                  uint64_t wanted_bytes)
+static void scale_rows(const struct row_table *table,
+                       struct rec_row *rows,
+                       const struct held *held,
+                       uint64_t wanted_bytes)
 {
     const uint64_t all = held->weighted_bytes > 0 ? held->weighted_bytes : held->highest_bytes;
     const double factor = (double)wanted_bytes / (double)all;
@@ -68,6 +68,6 @@ enum err peak_rows_fit(const struct row_table *table,
     }
     TRY(rec_row_vec_resize(out_rows, table->rows.len));
     memcpy(out_rows->items, table->rows.items, table->rows.len * sizeof(*out_rows->items));
-    scale(table, out_rows->items, &held, wanted_bytes);
+    scale_rows(table, out_rows->items, &held, wanted_bytes);
     return ERR_OK;
 }

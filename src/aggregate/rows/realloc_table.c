@@ -13,7 +13,7 @@ void realloc_table_release(struct realloc_table *table)
 }
 
 // Add what `more` counts to its row.
-static enum err add(struct realloc_table *table, const struct rec_realloc *more)
+static enum err add_realloc(struct realloc_table *table, const struct rec_realloc *more)
 {
     uint32_t place;
     TRY(rec_realloc_vec_reserve(&table->entries, 1));
@@ -35,11 +35,11 @@ enum err realloc_table_add(struct realloc_table *table,
                            uint64_t old_bytes,
                            uint64_t size_bytes)
 {
-    return add(table, &(struct rec_realloc){.row = row,
-                                            .reallocs = 1,
-                                            .moved_bytes = old_bytes,
-                                            .grown_bytes = size_bytes - old_bytes,
-                                            .largest_bytes = size_bytes});
+    return add_realloc(table, &(struct rec_realloc){.row = row,
+                                                    .reallocs = 1,
+                                                    .moved_bytes = old_bytes,
+                                                    .grown_bytes = size_bytes - old_bytes,
+                                                    .largest_bytes = size_bytes});
 }
 
 // An entry only moves to an earlier place, so this works in place.
@@ -51,12 +51,12 @@ enum err realloc_table_renumber(struct realloc_table *table, const uint32_t *row
     for (size_t i = 0; i < count; i++) {
         struct rec_realloc entry = table->entries.items[i];
         entry.row = rows[entry.row];
-        TRY(add(table, &entry));
+        TRY(add_realloc(table, &entry));
     }
     return ERR_OK;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_reallocs(const void *left, const void *right)
 {
     const struct rec_realloc *a = left;
     const struct rec_realloc *b = right;
@@ -70,6 +70,6 @@ enum err realloc_table_collect(const struct realloc_table *table, struct rec_rea
     }
     TRY(rec_realloc_vec_resize(out, table->entries.len));
     memcpy(out->items, table->entries.items, out->len * sizeof(*out->items));
-    rec_realloc_vec_sort(out, compare);
+    rec_realloc_vec_sort(out, compare_reallocs);
     return ERR_OK;
 }

@@ -22,7 +22,7 @@ void id_index_clear(struct id_index *index)
     }
 }
 
-static void put(struct id_index *index, uint64_t hash, uint32_t id)
+static void put_id(struct id_index *index, uint64_t hash, uint32_t id)
 {
     size_t at = hash & (index->slot_count - 1);
     while (index->slots[at] != ID_NONE) {
@@ -32,7 +32,7 @@ static void put(struct id_index *index, uint64_t hash, uint32_t id)
     index->used_count++;
 }
 
-static enum err grow(struct id_index *index, const struct id_kind *kind, const char *things)
+static enum err grow_table(struct id_index *index, const struct id_kind *kind, const char *things)
 {
     struct id_index grown = {.slot_count =
                                  index->slot_count == 0 ? SLOTS_MIN : index->slot_count * 2};
@@ -44,7 +44,7 @@ static enum err grow(struct id_index *index, const struct id_kind *kind, const c
     for (size_t i = 0; i < index->slot_count; i++) {
         const uint32_t id = index->slots[i];
         if (id != ID_NONE) {
-            put(&grown, kind->hash(things + id * kind->thing_bytes), id);
+            put_id(&grown, kind->hash(things + id * kind->thing_bytes), id);
         }
     }
     free(index->slots);
@@ -59,8 +59,8 @@ enum err id_index_add(struct id_index *index,
                       uint32_t id)
 {
     if (index->used_count * 4 >= index->slot_count * 3) {
-        TRY(grow(index, kind, things));
+        TRY(grow_table(index, kind, things));
     }
-    put(index, kind->hash(thing), id);
+    put_id(index, kind->hash(thing), id);
     return ERR_OK;
 }

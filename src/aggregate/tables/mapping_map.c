@@ -31,7 +31,7 @@ const struct mapped_range *mapping_map_at(const struct mapping_map *map, uint64_
 
 // Drop old unmapped ranges and merge old neighbours of one row: no later change can be older than
 // they are.
-static void tidy(struct mapping_map *map, uint64_t now_ms)
+static void tidy_pieces(struct mapping_map *map, uint64_t now_ms)
 {
     struct mapped_range_vec *ranges = &map->ranges;
     size_t kept = 0;
@@ -76,7 +76,7 @@ add_piece(struct mapping_map *map, const struct mapped_range *of, uint64_t start
 }
 
 // Replace ranges [from, to) by the pieces.
-static enum err splice(struct mapping_map *map, size_t from, size_t to)
+static enum err splice_pieces(struct mapping_map *map, size_t from, size_t to)
 {
     struct mapped_range_vec *ranges = &map->ranges;
     const struct mapped_range_vec *pieces = &map->scratch;
@@ -101,7 +101,7 @@ static const struct mapped_range *winner(const struct mapped_range *old,
 
 // Make the pieces that replace ranges [from, to).
 static enum err
-cut(struct mapping_map *map, size_t from, size_t to, const struct mapped_range *what)
+cut_piece(struct mapping_map *map, size_t from, size_t to, const struct mapped_range *what)
 {
     mapped_range_vec_clear(&map->scratch);
     uint64_t at = what->start;
@@ -119,11 +119,11 @@ cut(struct mapping_map *map, size_t from, size_t to, const struct mapped_range *
 }
 
 // Report the parts that leave their rows, when nothing can fail any more.
-static void tell(const struct mapping_map *map,
-                 size_t from,
-                 size_t to,
-                 const struct mapped_range *what,
-                 const struct mapping_sink *sink)
+static void report_parts(const struct mapping_map *map,
+                         size_t from,
+                         size_t to,
+                         const struct mapped_range *what,
+                         const struct mapping_sink *sink)
 {
     for (size_t i = from; i < to; i++) {
         const struct mapped_range *old = map->ranges.items + i;
@@ -140,7 +140,7 @@ enum err mapping_map_set(struct mapping_map *map,
                          const struct mapping_sink *sink)
 {
     if (map->ranges.len >= max_u64(map->tidy_at, TIDY_MIN)) {
-        tidy(map, what->since_ms);
+        tidy_pieces(map, what->since_ms);
     }
     const size_t most = what->row != REC_NONE ? MAPPING_RANGES_MAX : 2 * MAPPING_RANGES_MAX;
     if (map->ranges.len >= most) {
@@ -155,10 +155,10 @@ enum err mapping_map_set(struct mapping_map *map,
     while (to < map->ranges.len && map->ranges.items[to].start < what->end) {
         to++;
     }
-    TRY(cut(map, from, to, what));
+    TRY(cut_piece(map, from, to, what));
     TRY(mapped_range_vec_reserve(&map->ranges, map->scratch.len)); // so that splice cannot fail
-    tell(map, from, to, what, sink);
-    return splice(map, from, to);
+    report_parts(map, from, to, what, sink);
+    return splice_pieces(map, from, to);
 }
 
 bool mapping_map_check(const struct mapping_map *map)

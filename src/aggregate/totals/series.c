@@ -11,8 +11,9 @@ void series_init(struct series *series)
 }
 
 // Add the events since `opened` to `slice`.
-static void
-account(struct rec_slice *slice, const struct running_sums *opened, const struct running_sums *sums)
+static void account_slice(struct rec_slice *slice,
+                          const struct running_sums *opened,
+                          const struct running_sums *sums)
 {
     slice->allocations += sums->allocations - opened->allocations;
     slice->allocated_bytes += sums->allocated_bytes - opened->allocated_bytes;
@@ -27,7 +28,7 @@ account(struct rec_slice *slice, const struct running_sums *opened, const struct
     }
 }
 
-static void merge(struct rec_slice *into, const struct rec_slice *later)
+static void merge_slices(struct rec_slice *into, const struct rec_slice *later)
 {
     into->allocations += later->allocations;
     into->allocated_bytes += later->allocated_bytes;
@@ -46,7 +47,7 @@ static void double_width(struct series *series)
     for (uint32_t i = 0; i < count; i += 2) {
         struct rec_slice merged = series->slices[i];
         if (i + 1 < count) {
-            merge(&merged, series->slices + i + 1);
+            merge_slices(&merged, series->slices + i + 1);
         }
         series->slices[i / 2] = merged;
     }
@@ -64,7 +65,7 @@ uint32_t series_advance(struct series *series, struct running_sums *sums, uint64
     if (now_ms / series->slice_ms <= series->current) {
         return shift;
     }
-    account(series->slices + series->current, &series->opened, sums);
+    account_slice(series->slices + series->current, &series->opened, sums);
     while (now_ms / series->slice_ms >= SERIES_SLICES_MAX) {
         double_width(series);
         shift++;
@@ -85,6 +86,6 @@ uint32_t
 series_collect(const struct series *series, const struct running_sums *sums, struct rec_slice *out)
 {
     memcpy(out, series->slices, (series->current + 1) * sizeof(*out));
-    account(out + series->current, &series->opened, sums);
+    account_slice(out + series->current, &series->opened, sums);
     return series->current + 1;
 }

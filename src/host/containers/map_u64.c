@@ -77,7 +77,7 @@ void map_u64_prefetch(const struct map_u64 *map, uint64_t key)
     }
 }
 
-static enum err grow(struct map_u64 *map)
+static enum err grow_table(struct map_u64 *map)
 {
     size_t count = map->slot_count != 0 ? map->slot_count * 2 : FIRST_SLOT_COUNT;
     uint64_t *keys = calloc(count, sizeof(*keys));
@@ -110,7 +110,7 @@ enum err map_u64_put(struct map_u64 *map, uint64_t key, uint32_t value)
         return ERR_OK;
     }
     if (map->used_count >= map->slot_count / 3 * 2) {
-        TRY(grow(map));
+        TRY(grow_table(map));
     }
     size_t slot = slot_of(map->keys, map->slot_count, key);
     if (map->keys[slot] == 0) {

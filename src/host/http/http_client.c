@@ -360,7 +360,8 @@ static bool has_long_header(const struct transfer *transfer, CURLcode result)
            (first_byte > 0 && (result == CURLE_OUT_OF_MEMORY || (int)result == RESULT_TOO_LARGE));
 }
 
-static MUST_USE enum err finish(struct transfer *transfer, CURLcode result, struct err_info *info)
+static MUST_USE enum err
+finish_request(struct transfer *transfer, CURLcode result, struct err_info *info)
 {
     struct http_answer *answer = &transfer->answer;
     CURL *curl = transfer->client->curl;
@@ -401,7 +402,7 @@ enum err http_client_send(struct http_client *client,
     enum err err = list_headers(&transfer, &headers);
     if (err == ERR_OK) {
         set_options(&transfer, headers);
-        err = finish(&transfer, library.easy_perform(client->curl), info);
+        err = finish_request(&transfer, library.easy_perform(client->curl), info);
     }
     if (err != ERR_OK) {
         http_answer_release(&transfer.answer);

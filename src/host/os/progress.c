@@ -55,7 +55,7 @@ void progress_init_with_clock(struct progress *p,
     p->started_ns = now_ns(clock_context);
 }
 
-static void show(struct progress *p, const char *what, uint64_t done, uint64_t total)
+static void show_line(struct progress *p, const char *what, uint64_t done, uint64_t total)
 {
     struct human far =
         total != 0 ? format_percent(done < total ? done : total, total) : format_count(done);
@@ -86,7 +86,7 @@ void progress_update(struct progress *p, const char *what, uint64_t done, uint64
         return;
     }
     p->shown_ns = now;
-    show(p, what, done, total);
+    show_line(p, what, done, total);
 }
 
 void progress_clear(struct progress *p)

@@ -100,7 +100,7 @@ static bool is_in_group(const struct reader *reader, uint32_t group)
 }
 
 // `bit`: S_IROTH or S_IXOTH.
-static bool may(const struct reader *reader, const struct stat *status, mode_t bit)
+static bool may_access(const struct reader *reader, const struct stat *status, mode_t bit)
 {
     const unsigned shift = status->st_uid == reader->user        ? 6
                            : is_in_group(reader, status->st_gid) ? 3
@@ -168,9 +168,9 @@ static bool take_part(char **rest, char **part)
     return len > 0;
 }
 
-static enum err enter(struct walk *walk, int folder, const struct stat *status)
+static enum err enter_folder(struct walk *walk, int folder, const struct stat *status)
 {
-    if (!may(walk->reader, status, S_IXOTH)) {
+    if (!may_access(walk->reader, status, S_IXOTH)) {
         return ERR_PERMISSION;
     }
     return walk->folders.len < FOLDERS_MAX ? descriptor_vec_push(&walk->folders, folder)
@@ -202,7 +202,7 @@ static enum err walk_on(struct walk *walk, int *out)
             TRY(follow_link(walk, fd, rest));
             rest = walk->rest.data;
         } else if (S_ISDIR(status.st_mode)) {
-            TRY(enter(walk, fd, &status));
+            TRY(enter_folder(walk, fd, &status));
             fd = -1;
         } else {
             *out = rest[strspn(rest, "/")] == '\0' ? fd : -1;
@@ -234,7 +234,7 @@ static enum err find_below(int root, const char *path, const struct reader *read
     return ERR_OK;
 }
 
-static enum err find(int pid, const char *path, struct reader *reader, int *out)
+static enum err find_file(int pid, const char *path, struct reader *reader, int *out)
 {
     char root[32] = "/";
     reader->may_all = pid == 0;
@@ -260,7 +260,7 @@ static enum err open_found(
         system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);
     }
-    if (!may(reader, &status, S_IROTH)) {
+    if (!may_access(reader, &status, S_IROTH)) {
         return err_set(info, ERR_PERMISSION, "the process may not read '%s' itself", path);
     }
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd); // fits
@@ -269,7 +269,7 @@ static enum err open_found(
     return *out >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot open '%s'", path);
 }
 
-static enum err explain(enum err err, const char *path, struct err_info *info)
+static enum err explain_refusal(enum err err, const char *path, struct err_info *info)
 {
     return err == ERR_NO_MEMORY ? err
                                 : err_set(info, err, "cannot open '%s'%s", path,
@@ -280,9 +280,9 @@ enum err target_file_open(int pid, const char *path, int *out_fd, struct err_inf
 {
     CLEANUP(reader_release) struct reader reader = {0};
     int found = -1;
-    const enum err err = find(pid, path, &reader, &found);
+    const enum err err = find_file(pid, path, &reader, &found);
     return err == ERR_OK ? open_found(found, &reader, path, out_fd, info)
-                         : explain(err, path, info);
+                         : explain_refusal(err, path, info);
 }
 
 enum err target_file_open_named(const char *path, int *out_fd, struct err_info *info)
@@ -306,7 +306,7 @@ int target_file_open_folder(int pid, const char *path)
 {
     CLEANUP(reader_release) struct reader reader = {0};
     int found = -1;
-    return find(pid, path, &reader, &found) == ERR_OK ? found : -1;
+    return find_file(pid, path, &reader, &found) == ERR_OK ? found : -1;
 }
 
 enum err target_file_open_in(int folder, const char *name, int *out_fd, struct err_info *info)

@@ -46,7 +46,7 @@ void json_to_strbuf(struct json_writer *w, struct strbuf *out, enum json_style s
 }
 
 // Send the buffered bytes.
-static void flush(struct json_writer *w)
+static void flush_buffer(struct json_writer *w)
 {
     if (!w->failed && w->buffered > 0 && !w->sink(w->context, w->buffer, w->buffered)) {
         w->failed = true;
@@ -57,7 +57,7 @@ static void flush(struct json_writer *w)
     }
 }
 
-static void put(struct json_writer *w, const char *data, size_t len)
+static void put_text(struct json_writer *w, const char *data, size_t len)
 {
     while (len > 0 && !w->failed) {
         size_t room = sizeof(w->buffer) - w->buffered;
@@ -76,11 +76,11 @@ static void put(struct json_writer *w, const char *data, size_t len)
 static void put_line_break(struct json_writer *w)
 {
     static const char spaces[] = "                                                                ";
-    put(w, "\n", 1);
+    put_text(w, "\n", 1);
     size_t left = w->depth * 2;
     while (left > 0 && !w->failed) {
         size_t part = left < sizeof(spaces) - 1 ? left : sizeof(spaces) - 1;
-        put(w, spaces, part);
+        put_text(w, spaces, part);
         left -= part;
     }
 }
@@ -93,7 +93,7 @@ static void put_separator(struct json_writer *w)
         return;
     }
     if (w->has_sibling) {
-        put(w, ",", 1);
+        put_text(w, ",", 1);
     }
     if (w->style == JSON_INDENTED && w->depth > 0) {
         put_line_break(w);
@@ -104,7 +104,7 @@ static void put_separator(struct json_writer *w)
 static void begin_container(struct json_writer *w, const char *bracket)
 {
     put_separator(w);
-    put(w, bracket, 1);
+    put_text(w, bracket, 1);
     w->depth++;
     w->has_sibling = false;
 }
@@ -115,7 +115,7 @@ static void end_container(struct json_writer *w, const char *bracket)
     if (w->style == JSON_INDENTED && w->has_sibling) {
         put_line_break(w);
     }
-    put(w, bracket, 1);
+    put_text(w, bracket, 1);
     w->has_sibling = true; // the parent now has this member
 }
 
@@ -148,7 +148,7 @@ static void put_code(struct json_writer *w, uint32_t code)
     const int len = code < 0x10000 ? snprintf(escape, sizeof(escape), "\\u%04x", code)
                                    : snprintf(escape, sizeof(escape), "\\u%04x\\u%04x",
                                               0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff));
-    put(w, escape, (size_t)len);
+    put_text(w, escape, (size_t)len);
 }
 
 // Write the escape of one character. Return the number of its input bytes.
@@ -158,20 +158,20 @@ static size_t put_special(struct json_writer *w, const uint8_t *at, size_t left)
     for (size_t i = 0; i < sizeof(shorts) - 1; i += 2) {
         if ((uint8_t)shorts[i + 1] == *at) {
             char escape[2] = {'\\', shorts[i]};
-            put(w, escape, 2);
+            put_text(w, escape, 2);
             return 1;
         }
     }
     uint32_t code;
     size_t len = utf8_decode_bytes((const char *)at, left, &code);
     if (len == 0) {
-        put(w, "\xef\xbf\xbd", 3);
+        put_text(w, "\xef\xbf\xbd", 3);
         return 1;
     }
     if (w->style != JSON_BARE && visible_is_hidden(code)) {
         put_code(w, code);
     } else {
-        put(w, (const char *)at, len);
+        put_text(w, (const char *)at, len);
     }
     return len;
 }
@@ -180,7 +180,7 @@ static void put_quoted(struct json_writer *w, const char *text, size_t len)
 {
     const uint8_t *bytes = (const uint8_t *)text;
     const size_t quote_len = w->style == JSON_BARE ? 0 : 1;
-    put(w, "\"", quote_len);
+    put_text(w, "\"", quote_len);
     size_t at = 0;
     while (at < len && !w->failed) {
         size_t plain = at;
@@ -188,29 +188,29 @@ static void put_quoted(struct json_writer *w, const char *text, size_t len)
                bytes[plain] != '\\') {
             plain++;
         }
-        put(w, text + at, plain - at);
+        put_text(w, text + at, plain - at);
         at = plain;
         if (at < len && w->style == JSON_BARE && bytes[at] < 0x80) {
-            put(w, text + at++, 1);
+            put_text(w, text + at++, 1);
         } else if (at < len) {
             at += put_special(w, bytes + at, len - at);
         }
     }
-    put(w, "\"", quote_len);
+    put_text(w, "\"", quote_len);
 }
 
 void json_key(struct json_writer *w, const char *key)
 {
     put_separator(w);
     put_quoted(w, key, strlen(key));
-    put(w, ": ", w->style == JSON_INDENTED ? 2 : 1);
+    put_text(w, ": ", w->style == JSON_INDENTED ? 2 : 1);
     w->after_key = true;
 }
 
 static void put_value(struct json_writer *w, const char *text, size_t len)
 {
     put_separator(w);
-    put(w, text, len);
+    put_text(w, text, len);
 }
 
 void json_value_u64(struct json_writer *w, uint64_t value)
@@ -341,8 +341,8 @@ enum err json_finish(struct json_writer *w)
         json_end_object(w);
     }
     if (w->style == JSON_INDENTED) {
-        put(w, "\n", 1);
+        put_text(w, "\n", 1);
     }
-    flush(w);
+    flush_buffer(w);
     return w->failed ? ERR_IO : ERR_OK;
 }

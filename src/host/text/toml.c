@@ -19,17 +19,17 @@ struct reader {
     struct toml *out;
 };
 
-static enum err refuse(const struct reader *r, enum err code, const char *what)
+static enum err refuse_text(const struct reader *r, enum err code, const char *what)
 {
     return err_set(r->info, code, "%.200s:%u: %s", r->name, r->line, what);
 }
 
-static char peek(const struct reader *r)
+static char peek_char(const struct reader *r)
 {
     return (char)(r->at < r->end ? *r->at : '\0');
 }
 
-static bool take(struct reader *r, const char *text)
+static bool take_char(struct reader *r, const char *text)
 {
     size_t len = strlen(text);
     if ((size_t)(r->end - r->at) < len || memcmp(r->at, text, len) != 0) {
@@ -41,7 +41,7 @@ static bool take(struct reader *r, const char *text)
 
 static void skip_blanks(struct reader *r)
 {
-    while (peek(r) == ' ' || peek(r) == '\t') {
+    while (peek_char(r) == ' ' || peek_char(r) == '\t') {
         r->at++;
     }
 }
@@ -58,17 +58,17 @@ static MUST_USE enum err take_key(struct reader *r, size_t *out)
         len++;
     }
     if (len == 0) {
-        bool is_quoted = peek(r) == '"' || peek(r) == '\'';
-        return is_quoted ? refuse(r, ERR_UNSUPPORTED, "keys in quotes are not supported")
-                         : refuse(r, ERR_INVALID, "expected a key");
+        bool is_quoted = peek_char(r) == '"' || peek_char(r) == '\'';
+        return is_quoted ? refuse_text(r, ERR_UNSUPPORTED, "keys in quotes are not supported")
+                         : refuse_text(r, ERR_INVALID, "expected a key");
     }
     *out = r->out->texts.len;
     strbuf_append(&r->out->texts, r->at, len);
     strbuf_append_char(&r->out->texts, '\0');
     r->at += len;
     skip_blanks(r);
-    if (peek(r) == '.') {
-        return refuse(r, ERR_UNSUPPORTED, "keys with dots are not supported");
+    if (peek_char(r) == '.') {
+        return refuse_text(r, ERR_UNSUPPORTED, "keys with dots are not supported");
     }
     return strbuf_result(&r->out->texts);
 }
@@ -78,15 +78,15 @@ static MUST_USE enum err take_code_point(struct reader *r, size_t digits)
 {
     uint32_t code = 0;
     for (size_t i = 0; i < digits; i++) {
-        int digit = hex_digit(peek(r));
+        int digit = hex_digit(peek_char(r));
         if (digit < 0) {
-            return refuse(r, ERR_INVALID, "\\u needs four hexadecimal digits, \\U eight");
+            return refuse_text(r, ERR_INVALID, "\\u needs four hexadecimal digits, \\U eight");
         }
         code = code << 4 | (uint32_t)digit;
         r->at++;
     }
     if (code == 0 || !utf8_is_character(code)) {
-        return refuse(r, ERR_INVALID, "this character is not allowed in a text");
+        return refuse_text(r, ERR_INVALID, "this character is not allowed in a text");
     }
     utf8_append(&r->out->texts, code);
     return ERR_OK;
@@ -96,7 +96,7 @@ static MUST_USE enum err take_escape(struct reader *r)
 {
     static const char names[] = "btnfr\"\\";
     static const char meanings[] = "\b\t\n\f\r\"\\";
-    char name = peek(r);
+    char name = peek_char(r);
     const char *found = name != '\0' ? strchr(names, name) : NULL;
     if (found != NULL) {
         r->at++;
@@ -107,24 +107,24 @@ static MUST_USE enum err take_escape(struct reader *r)
         r->at++;
         return take_code_point(r, name == 'u' ? 4 : 8);
     }
-    return refuse(r, ERR_INVALID, "unknown escape");
+    return refuse_text(r, ERR_INVALID, "unknown escape");
 }
 
 // Take a text of one line in quotes.
 static MUST_USE enum err take_text(struct reader *r, size_t *out)
 {
     char quote = *r->at++;
-    if (peek(r) == quote && r->at + 1 < r->end && r->at[1] == quote) {
-        return refuse(r, ERR_UNSUPPORTED, "texts over several lines are not supported");
+    if (peek_char(r) == quote && r->at + 1 < r->end && r->at[1] == quote) {
+        return refuse_text(r, ERR_UNSUPPORTED, "texts over several lines are not supported");
     }
     *out = r->out->texts.len;
-    while (peek(r) != quote) {
-        unsigned char next = (unsigned char)peek(r);
+    while (peek_char(r) != quote) {
+        unsigned char next = (unsigned char)peek_char(r);
         if (r->at == r->end || next == '\n') {
-            return refuse(r, ERR_INVALID, "the text has no closing quote");
+            return refuse_text(r, ERR_INVALID, "the text has no closing quote");
         }
         if ((next < ' ' && next != '\t') || next == 0x7f) {
-            return refuse(r, ERR_INVALID, "a text may not hold control characters");
+            return refuse_text(r, ERR_INVALID, "a text may not hold control characters");
         }
         r->at++;
         if (next == '\\' && quote == '"') {
@@ -141,27 +141,27 @@ static MUST_USE enum err take_text(struct reader *r, size_t *out)
 // Take a decimal integer, with optional _ between digits.
 static MUST_USE enum err take_integer(struct reader *r, int64_t *out)
 {
-    bool is_negative = peek(r) == '-';
-    if (peek(r) == '-' || peek(r) == '+') {
+    bool is_negative = peek_char(r) == '-';
+    if (peek_char(r) == '-' || peek_char(r) == '+') {
         r->at++;
     }
     const char *first = r->at;
     int64_t number = 0;
-    while (isdigit((unsigned char)peek(r)) || peek(r) == '_') {
+    while (isdigit((unsigned char)peek_char(r)) || peek_char(r) == '_') {
         bool is_between = r->at > first && isdigit((unsigned char)r->at[-1]) &&
                           r->at + 1 < r->end && isdigit((unsigned char)r->at[1]);
         if (*r->at == '_') {
             if (!is_between) {
-                return refuse(r, ERR_INVALID, "_ must be between two digits");
+                return refuse_text(r, ERR_INVALID, "_ must be between two digits");
             }
         } else if (__builtin_mul_overflow(number, 10, &number) ||
                    __builtin_add_overflow(number, *r->at - '0', &number)) {
-            return refuse(r, ERR_LIMIT, "the number is too large");
+            return refuse_text(r, ERR_LIMIT, "the number is too large");
         }
         r->at++;
     }
     if (r->at == first || (*first == '0' && r->at > first + 1)) {
-        return refuse(r, ERR_INVALID, "expected \"text\", a whole number, true or false");
+        return refuse_text(r, ERR_INVALID, "expected \"text\", a whole number, true or false");
     }
     *out = is_negative ? -number : number;
     return ERR_OK;
@@ -169,24 +169,26 @@ static MUST_USE enum err take_integer(struct reader *r, int64_t *out)
 
 static MUST_USE enum err take_value(struct reader *r, struct toml_entry *entry)
 {
-    char next = peek(r);
+    char next = peek_char(r);
     if (next == '"' || next == '\'') {
         entry->type = TOML_TEXT;
         return take_text(r, &entry->text);
     }
     if (next == '[' || next == '{') {
-        return refuse(r, ERR_UNSUPPORTED, "arrays and inline tables are not supported");
+        return refuse_text(r, ERR_UNSUPPORTED, "arrays and inline tables are not supported");
     }
-    if (take(r, "true") || take(r, "false")) {
+    if (take_char(r, "true") || take_char(r, "false")) {
         entry->type = TOML_BOOLEAN;
         entry->boolean = next == 't';
         return ERR_OK;
     }
     entry->type = TOML_INTEGER;
     TRY(take_integer(r, &entry->integer));
-    if (is_key_character(peek(r)) || (peek(r) != '\0' && strchr(".:", peek(r)) != NULL)) {
-        return refuse(r, ERR_UNSUPPORTED,
-                      "only whole decimal numbers are supported; put \"quotes\" around the rest");
+    if (is_key_character(peek_char(r)) ||
+        (peek_char(r) != '\0' && strchr(".:", peek_char(r)) != NULL)) {
+        return refuse_text(
+            r, ERR_UNSUPPORTED,
+            "only whole decimal numbers are supported; put \"quotes\" around the rest");
     }
     return ERR_OK;
 }
@@ -205,17 +207,17 @@ static bool is_known_table(const struct toml *toml, size_t name, bool is_element
 
 static MUST_USE enum err take_table(struct reader *r)
 {
-    struct toml_table table = {.line = r->line, .is_element = take(r, "[[")};
+    struct toml_table table = {.line = r->line, .is_element = take_char(r, "[[")};
     if (!table.is_element) {
         r->at++;
     }
     skip_blanks(r);
     TRY(take_key(r, &table.name));
-    if (!take(r, table.is_element ? "]]" : "]")) {
-        return refuse(r, ERR_INVALID, "the table's name has no closing bracket");
+    if (!take_char(r, table.is_element ? "]]" : "]")) {
+        return refuse_text(r, ERR_INVALID, "the table's name has no closing bracket");
     }
     if (is_known_table(r->out, table.name, table.is_element)) {
-        return refuse(r, ERR_INVALID, "duplicate table");
+        return refuse_text(r, ERR_INVALID, "duplicate table");
     }
     return toml_table_vec_push(&r->out->tables, table);
 }
@@ -229,11 +231,11 @@ static MUST_USE enum err take_entry(struct reader *r)
          i--) {
         const char *known = toml_text(r->out, r->out->entries.items[i - 1].key);
         if (strcmp(known, toml_text(r->out, entry.key)) == 0) {
-            return refuse(r, ERR_INVALID, "duplicate key");
+            return refuse_text(r, ERR_INVALID, "duplicate key");
         }
     }
-    if (!take(r, "=")) {
-        return refuse(r, ERR_INVALID, "expected = after the key");
+    if (!take_char(r, "=")) {
+        return refuse_text(r, ERR_INVALID, "expected = after the key");
     }
     skip_blanks(r);
     TRY(take_value(r, &entry));
@@ -244,21 +246,21 @@ static MUST_USE enum err take_entry(struct reader *r)
 static MUST_USE enum err take_line_end(struct reader *r)
 {
     skip_blanks(r);
-    if (peek(r) == '#') {
+    if (peek_char(r) == '#') {
         while (r->at < r->end && *r->at != '\n') {
             unsigned char next = (unsigned char)*r->at;
             bool is_end = next == '\r' && r->at + 1 < r->end && r->at[1] == '\n';
             if (((next < ' ' && next != '\t') || next == 0x7f) && !is_end) {
-                return refuse(r, ERR_INVALID, "a comment may not hold control characters");
+                return refuse_text(r, ERR_INVALID, "a comment may not hold control characters");
             }
             r->at++;
         }
     }
-    if (r->at == r->end || take(r, "\n") || take(r, "\r\n")) {
+    if (r->at == r->end || take_char(r, "\n") || take_char(r, "\r\n")) {
         r->line++;
         return ERR_OK;
     }
-    return refuse(r, ERR_INVALID, "expected the end of the line");
+    return refuse_text(r, ERR_INVALID, "expected the end of the line");
 }
 
 enum err toml_parse(struct bytes input, const char *name, struct toml *out, struct err_info *info)
@@ -277,7 +279,7 @@ enum err toml_parse(struct bytes input, const char *name, struct toml *out, stru
     TRY(toml_table_vec_push(&toml.tables, (struct toml_table){0}));
     while (r.at < r.end) {
         skip_blanks(&r);
-        char next = peek(&r);
+        char next = peek_char(&r);
         if (next == '[') {
             TRY(take_table(&r));
         } else if (next != '#' && next != '\n' && next != '\r' && r.at < r.end) {

@@ -92,7 +92,7 @@ static struct cursor begin_node(const struct builder *builder, uint32_t node)
     return (struct cursor){.node = node, .left = (uint32_t)chain.count, .at = chain.locations};
 }
 
-static void step(const struct builder *builder, struct cursor *cursor)
+static void step_cursor(const struct builder *builder, struct cursor *cursor)
 {
     cursor->at++;
     if (--cursor->left == 0) {
@@ -119,7 +119,7 @@ static uint64_t path_below(const struct builder *builder, uint32_t node, uint32_
     return call_tree_child_path(builder->folds, outer, function, function_of(builder, location));
 }
 
-static void hide(struct builder *builder, uint32_t node, uint32_t count)
+static void hide_node(struct builder *builder, uint32_t node, uint32_t count)
 {
     uint32_t *hidden = &builder->out.tree.nodes.items[node].hidden;
     *hidden = (uint32_t)max_u64(*hidden, count);
@@ -127,10 +127,10 @@ static void hide(struct builder *builder, uint32_t node, uint32_t count)
 
 // Move the cursor outwards from `node` by one frame of the tree. Of several wrapper frames in a row
 // the outermost is one, if another frame follows.
-static void advance(struct builder *builder, struct cursor *cursor, uint32_t node)
+static void advance_cursor(struct builder *builder, struct cursor *cursor, uint32_t node)
 {
     const uint64_t unfolded_by = cursor->unfolded_by;
-    step(builder, cursor);
+    step_cursor(builder, cursor);
     cursor->hidden = 0;
     cursor->unfolded_by = 0;
     if (builder->folds == NULL || !is_on_wrapper(builder, cursor)) {
@@ -145,7 +145,7 @@ static void advance(struct builder *builder, struct cursor *cursor, uint32_t nod
     uint32_t count = 0;
     for (; is_on_wrapper(builder, &next); count++) {
         outermost = next;
-        step(builder, &next);
+        step_cursor(builder, &next);
     }
     const bool is_end = next.node == 0;
     const uint64_t path = is_end ? builder->out.tree.nodes.items[node].path
@@ -153,7 +153,7 @@ static void advance(struct builder *builder, struct cursor *cursor, uint32_t nod
     if (call_tree_unfolds(builder->folds, path)) {
         cursor->unfolded_by = path;
     } else if (is_end) {
-        hide(builder, node, count);
+        hide_node(builder, node, count);
         *cursor = next;
     } else {
         *cursor = outermost;
@@ -168,7 +168,7 @@ static struct cursor begin_stack(const struct builder *builder, uint32_t node)
     struct cursor site = innermost;
     uint32_t count = 0;
     for (; builder->folds != NULL && is_on_wrapper(builder, &site); count++) {
-        step(builder, &site);
+        step_cursor(builder, &site);
     }
     if (count == 0 || site.node == 0) {
         return innermost;
@@ -187,7 +187,7 @@ static void
 skip_same_function(struct builder *builder, struct cursor *cursor, uint32_t node, uint32_t function)
 {
     while (cursor->node != 0 && function_of(builder, *cursor->at) == function) {
-        advance(builder, cursor, node);
+        advance_cursor(builder, cursor, node);
     }
 }
 
@@ -245,11 +245,11 @@ find_child(struct builder *builder, uint32_t parent, const struct cursor *cursor
 static void step_outwards(struct builder *builder, struct cursor *cursor, uint32_t node)
 {
     uint32_t function = function_of(builder, *cursor->at);
-    hide(builder, node, cursor->hidden);
+    hide_node(builder, node, cursor->hidden);
     if (cursor->unfolded_by != 0) {
         builder->out.tree.nodes.items[node].unfolded_by = cursor->unfolded_by;
     }
-    advance(builder, cursor, node);
+    advance_cursor(builder, cursor, node);
     if (builder->collapses) {
         skip_same_function(builder, cursor, node, function);
     }
@@ -350,7 +350,7 @@ static bool has_more(const struct builder *builder, struct run run)
     return false;
 }
 
-static MUST_USE enum err expand(struct builder *builder, uint32_t node)
+static MUST_USE enum err expand_node(struct builder *builder, uint32_t node)
 {
     struct run run = builder->runs.items[node];
     if (!goes_on(builder, node) && has_more(builder, run)) {
@@ -389,7 +389,7 @@ static MUST_USE enum err make_room(struct builder *builder)
                                                    : code->functions.len);
 }
 
-static MUST_USE enum err begin(struct builder *builder)
+static MUST_USE enum err begin_tree(struct builder *builder)
 {
     const struct selection *selection = builder->selection;
     const struct rec_row *rows = selection->profile->recording.rows;
@@ -466,10 +466,10 @@ enum err bottom_up_tree_build(const struct selection *selection,
     uint64_t frame_count;
     TRY(count_frames(selection, &frame_count));
     builder.share = frame_count > bounds->whole_frames ? bounds->share : 0;
-    TRY(begin(&builder));
+    TRY(begin_tree(&builder));
     cancel_stage(selection->cancel, 0); // the amount of work is unknown
     for (uint32_t node = 0; node < builder.out.tree.nodes.len; node++) {
-        TRY(expand(&builder, node));
+        TRY(expand_node(&builder, node));
     }
     place_joined_rows(&builder);
     *out = TAKE(builder.out);

@@ -43,7 +43,7 @@ static void builder_release(struct builder *builder)
     call_tree_release(&builder->tree);
 }
 
-static MUST_USE enum err begin(struct builder *builder)
+static MUST_USE enum err begin_tree(struct builder *builder)
 {
     struct call_tree_node root = {.parent = REC_NONE,
                                   .first_child = REC_NONE,
@@ -143,8 +143,8 @@ add_child(struct builder *builder, const struct call_tree_node *child, int count
 }
 
 // Move *at to its child for the location, which is made if it is new.
-static MUST_USE enum err
-descend(struct builder *builder, uint32_t location, uint32_t frame, bool is_inlined, uint32_t *at)
+static MUST_USE enum err descend_to_child(
+    struct builder *builder, uint32_t location, uint32_t frame, bool is_inlined, uint32_t *at)
 {
     bool by_location = builder->key == CALL_TREE_BY_LOCATION;
     const struct call_tree_node *parent = &builder->tree.nodes.items[*at];
@@ -177,7 +177,7 @@ static MUST_USE enum err descend_frame(struct builder *builder, uint32_t node, u
     const uint32_t frame = builder->profile->recording.nodes[node].frame;
     for (size_t i = chain.count; i-- > 0;) {
         const bool is_inlined = i + 1 < chain.count;
-        TRY(descend(builder, chain.locations[i], frame, is_inlined, at));
+        TRY(descend_to_child(builder, chain.locations[i], frame, is_inlined, at));
     }
     return ERR_OK;
 }
@@ -264,13 +264,13 @@ static MUST_USE enum err descend_unfolded(
     TRY(list_run(builder, node, first, count));
     for (size_t i = builder->run.len; i-- > 0;) {
         const struct located frame = builder->run.items[i];
-        TRY(descend(builder, frame.location, frame.frame, frame.is_inlined, at));
+        TRY(descend_to_child(builder, frame.location, frame.frame, frame.is_inlined, at));
         builder->tree.nodes.items[*at].unfolded_by = path;
     }
     return ERR_OK;
 }
 
-static void hide(struct builder *builder, uint32_t node, size_t count)
+static void hide_node(struct builder *builder, uint32_t node, size_t count)
 {
     uint32_t *hidden = &builder->tree.nodes.items[node].hidden;
     *hidden = (uint32_t)max_u64(*hidden, count);
@@ -287,8 +287,8 @@ end_run(struct builder *builder, uint32_t node, size_t position, struct progress
     if (call_tree_unfolds(builder->folds, path)) {
         return descend_unfolded(builder, node, position + 1, count, path, &progress->at);
     }
-    TRY(descend(builder, run.location, run.frame, run.is_inlined, &progress->at));
-    hide(builder, progress->at, count - 1);
+    TRY(descend_to_child(builder, run.location, run.frame, run.is_inlined, &progress->at));
+    hide_node(builder, progress->at, count - 1);
     return ERR_OK;
 }
 
@@ -303,7 +303,7 @@ descend_sites(struct builder *builder, uint32_t node, struct progress_in_sites *
             if (progress->count > 0) {
                 TRY(end_run(builder, node, i, progress));
             }
-            TRY(descend(builder, location, frame, i > 0, &progress->at));
+            TRY(descend_to_child(builder, location, frame, i > 0, &progress->at));
         } else if (progress->at != 0 && progress->count++ == 0) {
             progress->outermost =
                 (struct located){.location = location, .frame = frame, .is_inlined = i > 0};
@@ -321,7 +321,7 @@ static MUST_USE enum err end_stack(struct builder *builder,
     *out = progress->at;
     if (node != 0 && progress->at == 0) { // wrapper frames alone
         const struct call_site_location site = selection_call_site(builder->selection, node);
-        return descend(builder, site.location, site.frame, site.is_inlined, out);
+        return descend_to_child(builder, site.location, site.frame, site.is_inlined, out);
     }
     if (progress->count == 0) {
         return ERR_OK;
@@ -330,7 +330,7 @@ static MUST_USE enum err end_stack(struct builder *builder,
     if (call_tree_unfolds(builder->folds, path)) {
         return descend_unfolded(builder, node, 0, progress->count, path, out);
     }
-    hide(builder, progress->at, progress->count);
+    hide_node(builder, progress->at, progress->count);
     return ERR_OK;
 }
 
@@ -372,7 +372,7 @@ enum err call_tree_build_shape(const struct selection *selection,
 {
     CLEANUP(builder_release)
     struct builder builder = {.profile = selection->profile, .selection = selection, .key = key};
-    TRY(begin(&builder));
+    TRY(begin_tree(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(place_stacks(&builder, selection));
     *out = TAKE(builder.tree);
@@ -387,7 +387,7 @@ enum err call_tree_build_sites(const struct selection *selection,
     CLEANUP(builder_release)
     struct builder builder = {
         .profile = selection->profile, .selection = selection, .key = key, .folds = folds};
-    TRY(begin(&builder));
+    TRY(begin_tree(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(place_sites(&builder, selection));
     TRY(sum_self(&builder.tree, selection));

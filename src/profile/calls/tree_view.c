@@ -195,11 +195,11 @@ static MUST_USE enum err side_tree_build(const struct code_union *code,
     return ERR_OK;
 }
 
-static MUST_USE enum err lay(struct tree_view *out,
-                             const struct side_tree *const *sides,
-                             size_t side_count,
-                             struct tree_view_spec spec,
-                             struct cancel *cancel)
+static MUST_USE enum err lay_out_nodes(struct tree_view *out,
+                                       const struct side_tree *const *sides,
+                                       size_t side_count,
+                                       struct tree_view_spec spec,
+                                       struct cancel *cancel)
 {
     CLEANUP(builder_release) struct builder builder = {.out = out, .spec = spec};
     CLEANUP(layer_release) struct layer new = {.side = SIDE_NEW};
@@ -224,7 +224,7 @@ static MUST_USE enum err lay(struct tree_view *out,
 // Use a bottom-up tree of one recording as it is: its functions are those of the union, and it is
 // already collapsed.
 static MUST_USE enum err
-adopt(struct tree_view *out, struct side_tree *side, const struct profile *profile)
+adopt_node(struct tree_view *out, struct side_tree *side, const struct profile *profile)
 {
     struct call_tree *tree = &side->tree;
     TRY(call_tree_functions(profile, tree, &out->functions));
@@ -253,9 +253,9 @@ enum err tree_view_build(const struct code_union *code,
         TRY(side_tree_build(code, SIDE_OLD, old, spec, &old_side));
     }
     if (old == NULL && spec.direction == CALL_TREE_BOTTOM_UP) {
-        TRY(adopt(&tree, &new_side, new->profile));
+        TRY(adopt_node(&tree, &new_side, new->profile));
     } else {
-        TRY(lay(&tree, sides, old != NULL ? 2 : 1, spec, new->cancel));
+        TRY(lay_out_nodes(&tree, sides, old != NULL ? 2 : 1, spec, new->cancel));
     }
     if (old != NULL) {
         TRY(tree_view_cut(&tree));

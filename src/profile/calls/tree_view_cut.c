@@ -38,7 +38,7 @@ static bool has_pruned(const struct tree_view *tree)
     return false;
 }
 
-static void shorten(struct tree_view *tree, size_t len)
+static void shorten_tree(struct tree_view *tree, size_t len)
 {
     tree->nodes.len = len;
     tree->sides.len = len;
@@ -72,7 +72,7 @@ enum err tree_view_cut(struct tree_view *tree)
             move_node(tree, i, kept++, &places);
         }
     }
-    shorten(tree, kept);
+    shorten_tree(tree, kept);
     for (size_t i = 0; i < tree->row_nodes.len; i++) {
         tree->row_nodes.items[i] = places.items[tree->row_nodes.items[i]];
     }

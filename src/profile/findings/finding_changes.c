@@ -49,10 +49,10 @@ static uint32_t function_of(const struct diff *diff, enum side side, const struc
 }
 
 // Note a finding with that of the other side, if it has one alike.
-static MUST_USE enum err note(const struct diff *diff,
-                              enum side side,
-                              const struct finding *finding,
-                              struct finding_change_vec *out)
+static MUST_USE enum err note_change(const struct diff *diff,
+                                     enum side side,
+                                     const struct finding *finding,
+                                     struct finding_change_vec *out)
 {
     const uint32_t function = function_of(diff, side, finding);
     for (size_t i = 0; i < out->len; i++) {
@@ -126,7 +126,7 @@ static enum diff_class class_of(const struct finding_change *change, double thre
     return figure->new > 0 ? DIFF_SHRUNK : DIFF_GONE;
 }
 
-static void judge(const struct diff *diff, double threshold, struct finding_change *change)
+static void judge_change(const struct diff *diff, double threshold, struct finding_change *change)
 {
     const struct finding *any = change->of[finding_change_side(change)];
     change->change =
@@ -145,7 +145,7 @@ static double size_of(const struct finding_change *change)
     return bytes * change->weight;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_changes(const void *left, const void *right)
 {
     const struct finding_change *a = left;
     const struct finding_change *b = right;
@@ -173,13 +173,13 @@ enum err finding_changes_build(const struct diff *diff,
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         const struct finding_vec *findings = &changes.findings[side].items;
         for (size_t i = 0; i < findings->len; i++) {
-            TRY(note(diff, (enum side)side, &findings->items[i], &changes.items));
+            TRY(note_change(diff, (enum side)side, &findings->items[i], &changes.items));
         }
     }
     for (size_t i = 0; i < changes.items.len; i++) {
-        judge(diff, threshold, &changes.items.items[i]);
+        judge_change(diff, threshold, &changes.items.items[i]);
     }
-    finding_change_vec_sort(&changes.items, compare);
+    finding_change_vec_sort(&changes.items, compare_changes);
     *out = TAKE(changes);
     return ERR_OK;
 }

@@ -286,7 +286,7 @@ static MUST_USE enum err find_growth(struct findings_builder *builder)
     return count == 0 ? find_unfreed(builder, may_grow) : ERR_OK;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_findings(const void *left, const void *right)
 {
     const struct finding *a = left;
     const struct finding *b = right;
@@ -308,13 +308,13 @@ count_alike(const struct finding *items, size_t count, const struct finding *fin
 }
 
 // Order the findings by score, then by their place among those that answer the same question.
-static void rank(struct finding_vec *items)
+static void rank_findings(struct finding_vec *items)
 {
-    finding_vec_sort(items, compare);
+    finding_vec_sort(items, compare_findings);
     for (size_t i = 1; i < items->len; i++) {
         items->items[i].repeats = count_alike(items->items, i, &items->items[i]);
     }
-    finding_vec_sort(items, compare);
+    finding_vec_sort(items, compare_findings);
 }
 
 // What concerns processes rather than call stacks, and the history of the whole heap.
@@ -344,7 +344,7 @@ enum err findings_build(const struct selection *selection,
         TRY(findings_add_uneven(&builder));
     }
     TRY(strbuf_result(&builder.out.texts));
-    rank(&builder.out.items);
+    rank_findings(&builder.out.items);
     *out = TAKE(builder.out);
     return ERR_OK;
 }

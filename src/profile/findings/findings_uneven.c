@@ -49,7 +49,7 @@ static int compare_families(const struct sibling *a, const struct sibling *b)
     return order_u64(a->process, b->process) ?: compare_names(a->name, b->name);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_processes(const void *left, const void *right)
 {
     const struct sibling *a = left;
     const struct sibling *b = right;
@@ -89,7 +89,7 @@ add_uneven(struct findings_builder *builder, struct sibling_vec *siblings, bool 
     if (siblings->len < SIBLINGS_MIN) {
         return ERR_OK;
     }
-    sibling_vec_sort(siblings, compare);
+    sibling_vec_sort(siblings, compare_processes);
     const struct sibling *median = NULL;
     size_t count = 0;
     const struct sibling *most = find_uneven(siblings, &median, &count);

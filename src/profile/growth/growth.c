@@ -187,8 +187,9 @@ count_work(const struct growth *growth, size_t entry_count, struct process_work 
     return ERR_OK;
 }
 
-static MUST_USE enum err
-judge(const struct growth *growth, const struct process_work *work, struct growth_entry *entry)
+static MUST_USE enum err judge_entry(const struct growth *growth,
+                                     const struct process_work *work,
+                                     struct growth_entry *entry)
 {
     const struct recording *recording = recording_of(growth);
     CLEANUP(part_release)
@@ -228,10 +229,10 @@ judge(const struct growth *growth, const struct process_work *work, struct growt
     return ERR_OK;
 }
 
-static MUST_USE enum err describe(const struct growth *growth,
-                                  const struct process_work *work,
-                                  struct timeline_point_vec *points,
-                                  struct growth_entry *entry)
+static MUST_USE enum err describe_entry(const struct growth *growth,
+                                        const struct process_work *work,
+                                        struct timeline_point_vec *points,
+                                        struct growth_entry *entry)
 {
     row_groups_timeline(&growth->groups, entry->group, points->items);
     for (uint32_t i = 0; i < points->len; i++) {
@@ -240,7 +241,7 @@ static MUST_USE enum err describe(const struct growth *growth,
             entry->last_slice = i;
         }
     }
-    return growth_is_known(recording_of(growth)) ? judge(growth, work, entry) : ERR_OK;
+    return growth_is_known(recording_of(growth)) ? judge_entry(growth, work, entry) : ERR_OK;
 }
 
 static int compare_entries(const void *left, const void *right, void *context)
@@ -283,7 +284,7 @@ enum err growth_of_groups(const struct selection *selection,
     cancel_stage(selection->cancel, described);
     for (size_t i = 0; i < described; i++) {
         TRY(cancel_step(selection->cancel));
-        TRY(describe(&growth, &work, &points, &growth.entries.items[i]));
+        TRY(describe_entry(&growth, &work, &points, &growth.entries.items[i]));
     }
     *out = TAKE(growth);
     return ERR_OK;

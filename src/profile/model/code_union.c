@@ -183,7 +183,7 @@ static MUST_USE enum err take_new(struct code_union *code)
     return ERR_OK;
 }
 
-static MUST_USE enum err merge(struct code_union *code)
+static MUST_USE enum err merge_profile(struct code_union *code)
 {
     CLEANUP(register_release) struct register_of_names names = {0};
     TRY(program_pairs_build(code->profiles[SIDE_NEW], code->profiles[SIDE_OLD], &names.programs));
@@ -228,7 +228,7 @@ code_union_build(const struct profile *new, const struct profile *old, struct co
     CLEANUP(code_union_release) struct code_union code = {.profiles = {new, old}};
     TRY(take_new(&code));
     if (old != NULL) {
-        TRY(merge(&code));
+        TRY(merge_profile(&code));
     }
     TRY(take_wrappers(&code));
     *out = TAKE(code);

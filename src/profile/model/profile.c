@@ -112,8 +112,9 @@ static MUST_USE enum err index_code(struct profile *profile, struct progress *pr
     return ERR_OK;
 }
 
-static MUST_USE enum err
-prepare(struct profile *profile, const struct name_sources *sources, struct progress *progress)
+static MUST_USE enum err prepare_profile(struct profile *profile,
+                                         const struct name_sources *sources,
+                                         struct progress *progress)
 {
     TRY(process_lives_init(&profile->lives, &profile->recording));
     TRY(deferred_symbols_find(&profile->recording, sources, NULL, progress, &profile->late));
@@ -136,7 +137,7 @@ enum err profile_from_recording(const struct recording *recording,
         return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
     profile->recording = *recording;
-    enum err problem = prepare(profile, sources, progress);
+    enum err problem = prepare_profile(profile, sources, progress);
     if (problem != ERR_OK) {
         return err_set(info, problem, "not enough memory to index the recording's code");
     }

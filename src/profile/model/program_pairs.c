@@ -120,7 +120,7 @@ static uint32_t only_other(const struct executables *executables, uint32_t paire
     return found;
 }
 
-static void pair(struct program_pairs *pairs, uint32_t new, uint32_t old, uint32_t number)
+static void pair_programs(struct program_pairs *pairs, uint32_t new, uint32_t old, uint32_t number)
 {
     pairs->numbers[SIDE_NEW].items[new] = number;
     pairs->numbers[SIDE_OLD].items[old] = number;
@@ -144,12 +144,12 @@ program_pairs_build(const struct profile *new, const struct profile *old, struct
     TRY(keep_unmatched(&all_old, &all_new, &left_old));
     bool are_mains = left_new.main != REC_NONE && left_old.main != REC_NONE;
     if (are_mains) {
-        pair(&pairs, left_new.main, left_old.main, 1);
+        pair_programs(&pairs, left_new.main, left_old.main, 1);
     }
     uint32_t other_new = only_other(&left_new, are_mains ? left_new.main : REC_NONE);
     uint32_t other_old = only_other(&left_old, are_mains ? left_old.main : REC_NONE);
     if (other_new != REC_NONE && other_old != REC_NONE) {
-        pair(&pairs, other_new, other_old, 2);
+        pair_programs(&pairs, other_new, other_old, 2);
     }
     *out = TAKE(pairs);
     return ERR_OK;

@@ -5,7 +5,7 @@
 #include "profile/select/pattern.h"
 
 static MUST_USE enum err
-apply(struct profile *profile, struct pattern *pattern, struct err_info *info)
+apply_wrappers(struct profile *profile, struct pattern *pattern, struct err_info *info)
 {
     struct code_index *code = &profile->code;
     for (uint32_t i = 0; i < code->functions.len; i++) {
@@ -27,7 +27,7 @@ enum err asked_wrappers_apply(struct profile *profile,
     for (size_t i = 0; sources != NULL && i < sources->wrapper_count; i++) {
         CLEANUP(pattern_release) struct pattern pattern = {0};
         TRY(pattern_init(&pattern, PATTERN_REGEX, sources->wrappers[i], "--hide", info));
-        TRY(apply(profile, &pattern, info));
+        TRY(apply_wrappers(profile, &pattern, info));
     }
     return ERR_OK;
 }

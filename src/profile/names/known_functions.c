@@ -16,7 +16,7 @@ struct search {
     enum err problem;
 };
 
-static bool visit(void *context, const char *name)
+static bool visit_name(void *context, const char *name)
 {
     struct search *search = context;
     search->known->is_known = pattern_matches_function(search->pattern, name);
@@ -29,7 +29,7 @@ static void search_stacks(const struct profile *profile, struct search *search)
     const struct code_index *code = &profile->code;
     bool goes_on = true;
     for (size_t i = 0; i < code->functions.len && goes_on; i++) {
-        goes_on = visit(search, string_table_get(&code->names, code->functions.items[i].name));
+        goes_on = visit_name(search, string_table_get(&code->names, code->functions.items[i].name));
     }
 }
 
@@ -51,7 +51,7 @@ search_module(const char *path, const char *build_id_text, struct search *search
         return ERR_OK; // the kernel's own, or code without a file
     }
     TRY(function_names_walk(search->sources, path, hex_parse(build_id_text, bytes, sizeof(bytes)),
-                            visit, search, &gap));
+                            visit_name, search, &gap));
     if (gap != SYMBOL_GAP_NONE) {
         add_blind(search->known, path);
     }

@@ -40,7 +40,7 @@ static struct bucket_share share_of(const struct rec_bucket *buckets,
 }
 
 // value * part / whole, rounded to the nearest. In a damaged file `part` may exceed `whole`.
-static uint64_t scaled(uint64_t value, uint64_t part, uint64_t whole)
+static uint64_t scaled_bytes(uint64_t value, uint64_t part, uint64_t whole)
 {
     if (whole == 0) {
         return 0;
@@ -62,12 +62,12 @@ bool bucket_share_is_all(const struct bucket_share *share)
 
 uint64_t bucket_share_blocks(const struct bucket_share *share, uint64_t blocks)
 {
-    return scaled(blocks, share->wanted_count, share->count);
+    return scaled_bytes(blocks, share->wanted_count, share->count);
 }
 
 uint64_t bucket_share_bytes(const struct bucket_share *share, uint64_t bytes)
 {
-    return scaled(bytes, share->wanted_bytes, share->bytes);
+    return scaled_bytes(bytes, share->wanted_bytes, share->bytes);
 }
 
 // Reduce one cost of the row to the wanted blocks.
@@ -84,7 +84,7 @@ static void cut_cost(struct bucket_cut *cut, enum cost cost, const struct bucket
     if (*value != 0 && *value != whole) {
         cut->estimated |= 1U << cost;
     }
-    *value = scaled(*value, part, whole);
+    *value = scaled_bytes(*value, part, whole);
 }
 
 // Leaks are the blocks that were not freed.

@@ -373,7 +373,7 @@ static uint32_t unknown_costs(const struct filter *filter)
     return filter->has_lifetimes ? unknown | bucket_lifetime_unknown : unknown;
 }
 
-static bool restricts(const struct filter *filter)
+static bool filter_restricts(const struct filter *filter)
 {
     for (size_t i = 0; i < ARRAY_LEN(restrictions); i++) {
         if (text_of(filter, &restrictions[i]) != NULL) {
@@ -399,7 +399,7 @@ enum err profile_select(const struct profile *profile,
                                          BLOCKS_IN_IN | BLOCKS_IN_OUT};
     CLEANUP(selection_release)
     struct selection selection = {.profile = profile, .cancel = filter->cancel};
-    selection.is_everything = !restricts(filter);
+    selection.is_everything = !filter_restricts(filter);
     selection.unknown = profile_unknown_costs(profile) | unknown_costs(filter);
     selection.unmatched = passes.unmatched;
     selection.shown = passes.shown;

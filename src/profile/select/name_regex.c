@@ -30,8 +30,8 @@ void name_regex_release(struct name_regex *regex)
     *regex = (struct name_regex){0};
 }
 
-static enum err
-refuse(const char *text, const char *name, int problem, size_t offset, struct err_info *info)
+static enum err refuse_pattern(
+    const char *text, const char *name, int problem, size_t offset, struct err_info *info)
 {
     if (problem == PCRE2_ERROR_HEAP_FAILED) {
         return ERR_NO_MEMORY;
@@ -61,7 +61,7 @@ enum err name_regex_compile(struct name_regex *out,
     regex.code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
                                PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | utf, &problem, &offset, NULL);
     if (regex.code == NULL) {
-        return refuse(text, name, problem, offset, info);
+        return refuse_pattern(text, name, problem, offset, info);
     }
     regex.match = pcre2_match_data_create(1, NULL);
     regex.limits = pcre2_match_context_create(NULL);

@@ -43,12 +43,12 @@ struct time_range time_range_covering(const struct recording *recording,
     return (struct time_range){.first = (uint32_t)first, .end = (uint32_t)end, .classes = classes};
 }
 
-static struct amount sum(struct amount left, struct amount right)
+static struct amount sum_of_amounts(struct amount left, struct amount right)
 {
     return (struct amount){left.blocks + right.blocks, left.bytes + right.bytes};
 }
 
-static struct amount without(struct amount whole, struct amount part)
+static struct amount difference_of_amounts(struct amount whole, struct amount part)
 {
     return (struct amount){excess_u64(whole.blocks, part.blocks),
                            excess_u64(whole.bytes, part.bytes)};
@@ -91,8 +91,8 @@ add_cells(const struct recording *recording, struct time_range range, struct row
         const struct rec_cell *cell = &recording->cells[i];
         if (cell->slice >= range.first && cell->slice < range.end) {
             struct row_part *part = &parts->items[cell->row];
-            part->births =
-                sum(part->births, (struct amount){cell->allocations, cell->allocated_bytes});
+            part->births = sum_of_amounts(
+                part->births, (struct amount){cell->allocations, cell->allocated_bytes});
             part->temporary += cell->temporary;
         }
     }
@@ -123,16 +123,16 @@ static void add_cohort(const struct rec_cohort *cohort,
     struct amount amount = {cohort->blocks, cohort->bytes};
     const enum block_class class = time_range_class(range, cohort);
     if (class == BLOCKS_IN_OUT) {
-        part->in_out = sum(part->in_out, amount);
+        part->in_out = sum_of_amounts(part->in_out, amount);
     } else if (class == BLOCKS_OUT_IN) {
-        part->out_in = sum(part->out_in, amount);
+        part->out_in = sum_of_amounts(part->out_in, amount);
     } else if (class == BLOCKS_OUT_OUT) {
-        part->out_out = sum(part->out_out, amount);
+        part->out_out = sum_of_amounts(part->out_out, amount);
     }
     const bool is_live =
         cohort->born_slice <= moment && cohort->freed_slice > moment && left > moment;
     if (is_live && (range->classes & class) != 0) {
-        part->at_moment = sum(part->at_moment, amount);
+        part->at_moment = sum_of_amounts(part->at_moment, amount);
     }
 }
 
@@ -154,13 +154,13 @@ static void add_cohorts(const struct profile *profile,
 
 static struct costs costs_of_part(const struct row_part *part, uint32_t classes)
 {
-    struct amount in_in = without(part->births, part->in_out);
+    struct amount in_in = difference_of_amounts(part->births, part->in_out);
     struct amount freed = {0};
     struct amount live = {0};
-    freed = (classes & BLOCKS_IN_IN) != 0 ? sum(freed, in_in) : freed;
-    freed = (classes & BLOCKS_OUT_IN) != 0 ? sum(freed, part->out_in) : freed;
-    live = (classes & BLOCKS_IN_OUT) != 0 ? sum(live, part->in_out) : live;
-    live = (classes & BLOCKS_OUT_OUT) != 0 ? sum(live, part->out_out) : live;
+    freed = (classes & BLOCKS_IN_IN) != 0 ? sum_of_amounts(freed, in_in) : freed;
+    freed = (classes & BLOCKS_OUT_IN) != 0 ? sum_of_amounts(freed, part->out_in) : freed;
+    live = (classes & BLOCKS_IN_OUT) != 0 ? sum_of_amounts(live, part->in_out) : live;
+    live = (classes & BLOCKS_OUT_OUT) != 0 ? sum_of_amounts(live, part->out_out) : live;
     uint64_t temporary = min_u64(part->temporary, in_in.blocks);
     return (struct costs){.values = {
                               [COST_PEAK_BYTES] = part->at_moment.bytes,

@@ -16,10 +16,10 @@ void adhoc_release(struct adhoc_list *list)
     u32_vec_release(&list->inlined);
 }
 
-static MUST_USE enum err add(const struct profile *profile,
-                             const struct rec_adhoc *adhoc,
-                             enum adhoc_by by,
-                             struct adhoc_list *list)
+static MUST_USE enum err add_adhoc_row(const struct profile *profile,
+                                       const struct rec_adhoc *adhoc,
+                                       enum adhoc_by by,
+                                       struct adhoc_list *list)
 {
     const size_t first = list->locations.len;
     TRY(rss_breakdown_stack(profile, adhoc->node, &list->locations, &list->inlined));
@@ -70,7 +70,7 @@ static int compare_by_weight(const void *left, const void *right)
 }
 
 // Add up equal events, which are adjacent.
-static void merge(struct adhoc_list *list)
+static void merge_equal_rows(struct adhoc_list *list)
 {
     struct adhoc_event *events = list->events.items;
     size_t kept = 0;
@@ -92,11 +92,11 @@ enum err adhoc_collect(const struct profile *profile, enum adhoc_by by, struct a
 {
     CLEANUP(adhoc_release) struct adhoc_list list = {0};
     for (size_t i = 0; i < profile->recording.adhoc_count; i++) {
-        TRY(add(profile, profile->recording.adhoc + i, by, &list));
+        TRY(add_adhoc_row(profile, profile->recording.adhoc + i, by, &list));
     }
     if (list.events.len > 0) {
         adhoc_event_vec_sort_by(&list.events, compare_for_merging, &list);
-        merge(&list);
+        merge_equal_rows(&list);
         adhoc_event_vec_sort(&list.events, compare_by_weight);
     }
     *out = TAKE(list);

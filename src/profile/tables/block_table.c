@@ -12,7 +12,8 @@ static int compare_blocks(const void *left, const void *right, void *context)
     return order_u64(b->size_bytes, a->size_bytes) ?: order_u64(a->address, b->address);
 }
 
-static enum err collect(const struct selection *selection, uint32_t flag, struct block_table *table)
+static enum err
+collect_blocks(const struct selection *selection, uint32_t flag, struct block_table *table)
 {
     const struct recording *recording = &selection->profile->recording;
     size_t at = 0; // selected rows and blocks are both sorted by row
@@ -44,7 +45,7 @@ enum err block_table_build(const struct selection *selection,
                        "single blocks cannot be picked by a range of time or of lifetimes");
     }
     CLEANUP(block_table_release) struct block_table table = {0};
-    TRY(collect(selection, flag, &table));
+    TRY(collect_blocks(selection, flag, &table));
     *out = TAKE(table);
     return ERR_OK;
 }

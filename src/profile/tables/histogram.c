@@ -116,11 +116,11 @@ static int compare_ranked(const void *left, const void *right)
     return order_u64(b->score, a->score) ?: order_u64(a->group, b->group);
 }
 
-static MUST_USE enum err rank(const struct row_groups *groups,
-                              struct bucket_table table,
-                              bool by_bytes,
-                              struct cancel *cancel,
-                              struct ranked_group_vec *out)
+static MUST_USE enum err rank_groups(const struct row_groups *groups,
+                                     struct bucket_table table,
+                                     bool by_bytes,
+                                     struct cancel *cancel,
+                                     struct ranked_group_vec *out)
 {
     cancel_stage(cancel, groups->groups.len);
     for (uint32_t group = 0; group < groups->groups.len; group++) {
@@ -152,7 +152,7 @@ static MUST_USE enum err keep_used(const struct histogram *histogram,
     return ERR_OK;
 }
 
-static void subtract(struct bucket_amount_vec *from, const struct bucket_amount_vec *part)
+static void subtract_amounts(struct bucket_amount_vec *from, const struct bucket_amount_vec *part)
 {
     for (size_t i = 0; i < from->len; i++) {
         from->items[i].count -= part->items[i].count;
@@ -160,8 +160,9 @@ static void subtract(struct bucket_amount_vec *from, const struct bucket_amount_
     }
 }
 
-static MUST_USE enum err
-fill(struct histogram *histogram, struct bucket_table table, const struct ranked_group_vec *ranked)
+static MUST_USE enum err fill_histogram(struct histogram *histogram,
+                                        struct bucket_table table,
+                                        const struct ranked_group_vec *ranked)
 {
     struct bucket_amount amounts[REC_BUCKET_COUNT] = {0};
     for (uint32_t i = 0; i < histogram->groups.groups.len; i++) {
@@ -185,7 +186,7 @@ fill(struct histogram *histogram, struct bucket_table table, const struct ranked
                                      (struct histogram_entry){.group = ranked->items[i].group}));
         struct histogram_entry *entry = &histogram->top.items[i];
         TRY(keep_used(histogram, own, end - first, &entry->amounts));
-        subtract(&histogram->rest, &entry->amounts);
+        subtract_amounts(&histogram->rest, &entry->amounts);
     }
     return ERR_OK;
 }
@@ -200,9 +201,9 @@ enum err histogram_build(const struct selection *selection,
     CLEANUP(histogram_release) struct histogram histogram = {0};
     CLEANUP(ranked_group_vec_release) struct ranked_group_vec ranked = {0};
     TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE_ALONE, &histogram.groups));
-    TRY(rank(&histogram.groups, table, by_bytes, selection->cancel, &ranked));
+    TRY(rank_groups(&histogram.groups, table, by_bytes, selection->cancel, &ranked));
     ranked.len = min_u64(ranked.len, top_count);
-    TRY(fill(&histogram, table, &ranked));
+    TRY(fill_histogram(&histogram, table, &ranked));
     TRY(add_sizes(selection, of, &histogram));
     *out = TAKE(histogram);
     return ERR_OK;

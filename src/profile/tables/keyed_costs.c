@@ -14,7 +14,7 @@ struct walk {
     struct keyed_costs *out;
 };
 
-static void enter(struct walk *walk, uint32_t node)
+static void enter_node(struct walk *walk, uint32_t node)
 {
     uint32_t key = walk->keys->items[node];
     if (key == REC_NONE) {
@@ -26,7 +26,7 @@ static void enter(struct walk *walk, uint32_t node)
     }
 }
 
-static void leave(struct walk *walk, uint32_t node)
+static void leave_node(struct walk *walk, uint32_t node)
 {
     uint32_t key = walk->keys->items[node];
     if (key != REC_NONE) {
@@ -38,21 +38,21 @@ static void walk_tree(struct walk *walk)
 {
     const struct call_tree_node *nodes = walk->tree->nodes.items;
     uint32_t at = 0;
-    enter(walk, at);
+    enter_node(walk, at);
     while (at != REC_NONE) {
         if (nodes[at].first_child != REC_NONE) {
             at = nodes[at].first_child;
-            enter(walk, at);
+            enter_node(walk, at);
             continue;
         }
         while (at != REC_NONE && nodes[at].next_sibling == REC_NONE) {
-            leave(walk, at);
+            leave_node(walk, at);
             at = nodes[at].parent;
         }
         if (at != REC_NONE) {
-            leave(walk, at);
+            leave_node(walk, at);
             at = nodes[at].next_sibling;
-            enter(walk, at);
+            enter_node(walk, at);
         }
     }
 }

@@ -17,8 +17,10 @@ static const char *name_of(const struct profile *profile, rec_string module)
     return path_file_name(profile_string(profile, module));
 }
 
-static enum err
-find(const struct profile *profile, rec_string module, struct rss_allocator_vec *all, size_t *out)
+static enum err find_allocator(const struct profile *profile,
+                               rec_string module,
+                               struct rss_allocator_vec *all,
+                               size_t *out)
 {
     size_t i = 0;
     while (i < all->len && all->items[i].module != module) {
@@ -59,7 +61,7 @@ static uint64_t sum_of(const struct rss_allocator *allocator)
            allocator->rest_bytes;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_allocators(const void *left, const void *right)
 {
     const struct rss_allocator *a = left;
     const struct rss_allocator *b = right;
@@ -79,7 +81,7 @@ enum err rss_allocators_list(const struct profile *profile,
             continue;
         }
         size_t index;
-        TRY(find(profile, owner_of(profile, part, is_said), out, &index));
+        TRY(find_allocator(profile, owner_of(profile, part, is_said), out, &index));
         struct rss_allocator *sum = out->items + index;
         uint64_t *const figure = part->kind == REC_PART_LIVE       ? &sum->live_bytes
                                  : part->kind == REC_PART_ROUNDING ? &sum->rounding_bytes
@@ -90,6 +92,6 @@ enum err rss_allocators_list(const struct profile *profile,
         const bool is_unnamed = profile_string(profile, part->path)[0] == '\0';
         sum->areas += part->kind == REC_PART_KEPT && is_unnamed ? part->areas : 0;
     }
-    rss_allocator_vec_sort(out, compare);
+    rss_allocator_vec_sort(out, compare_allocators);
     return ERR_OK;
 }

@@ -46,7 +46,7 @@ static MUST_USE enum err sweep_init(struct sweep *sweep)
 
 // Replace the process's last sample in the sum by `sample`. Unsigned differences wrap, so the
 // result is exact.
-static void replace(struct sweep *sweep, uint32_t process, struct rec_rss_sample sample)
+static void replace_sample(struct sweep *sweep, uint32_t process, struct rec_rss_sample sample)
 {
     struct rec_rss_sample *held = &sweep->held.items[process];
     struct rss_breakdown_sample *sum = &sweep->sum;
@@ -80,12 +80,12 @@ static void end_processes(struct sweep *sweep, uint64_t time_ms)
         if (sweep->recording->processes[process].end_ms >= time_ms) {
             break;
         }
-        replace(sweep, process, (struct rec_rss_sample){0});
+        replace_sample(sweep, process, (struct rec_rss_sample){0});
         sweep->next_end++;
     }
 }
 
-static bool counts(const struct recording *recording, uint32_t process, uint32_t pid)
+static bool counts_process(const struct recording *recording, uint32_t process, uint32_t pid)
 {
     return pid == 0 || recording->processes[process].pid == pid;
 }
@@ -113,7 +113,7 @@ find_peak(const struct recording *recording, uint32_t pid, struct rss_breakdown 
     }
     for (uint32_t i = 0; i < recording->process_count; i++) {
         uint64_t own = recording->processes[i].peak_rss_bytes;
-        if (counts(recording, i, pid) && own > rss_breakdown->peak_rss_bytes) {
+        if (counts_process(recording, i, pid) && own > rss_breakdown->peak_rss_bytes) {
             rss_breakdown->peak_rss_bytes = own;
         }
     }
@@ -122,7 +122,7 @@ find_peak(const struct recording *recording, uint32_t pid, struct rss_breakdown 
 static bool is_only_process(const struct recording *recording, uint32_t pid)
 {
     for (uint32_t i = 0; i < recording->process_count; i++) {
-        if (!counts(recording, i, pid)) {
+        if (!counts_process(recording, i, pid)) {
             return false;
         }
     }
@@ -162,7 +162,7 @@ static int compare_parts(const void *left, const void *right)
 }
 
 // Return how much a part adds to the size of all: nothing if all its pages are repeated ones.
-static uint64_t once(const struct rec_part *part, uint64_t repeated_bytes)
+static uint64_t bytes_counted_once(const struct rec_part *part, uint64_t repeated_bytes)
 {
     return repeated_bytes > 0 && repeated_bytes == part->rss_bytes ? 0 : part->virtual_bytes;
 }
@@ -190,7 +190,7 @@ static MUST_USE enum err add_parts(const struct recording *recording,
                 .allocator = part->allocator,
                 .areas = part->areas,
                 .is_estimate = part->is_estimate != 0,
-                .virtual_bytes = once(part, repeated_bytes),
+                .virtual_bytes = bytes_counted_once(part, repeated_bytes),
                 .rss_bytes = part->rss_bytes - repeated_bytes,
                 .swap_bytes = part->swap_bytes,
                 .released_bytes = min_u64(part->released_bytes, part->rss_bytes - repeated_bytes),
@@ -255,7 +255,7 @@ build_splits(const struct profile *profile, uint32_t pid, struct rss_breakdown_s
     size_t survivor = 0;
     for (size_t i = 0; i < recording->memory_snapshot_count; i++) {
         const struct rec_memory_snapshot *snapshot = &recording->memory_snapshots[i];
-        if (!counts(recording, snapshot->process, pid)) {
+        if (!counts_process(recording, snapshot->process, pid)) {
             continue;
         }
         struct rss_breakdown_split *split =
@@ -285,11 +285,11 @@ enum err rss_breakdown_build(const struct profile *profile, uint32_t pid, struct
     TRY(sweep_init(&sweep));
     for (size_t i = 0; i < recording->rss_sample_count; i++) {
         struct rec_rss_sample sample = recording->rss_samples[i];
-        if (!counts(recording, sample.process, pid)) {
+        if (!counts_process(recording, sample.process, pid)) {
             continue;
         }
         end_processes(&sweep, sample.time_ms);
-        replace(&sweep, sample.process, pid == 0 ? without_repeated(sample) : sample);
+        replace_sample(&sweep, sample.process, pid == 0 ? without_repeated(sample) : sample);
         struct rss_breakdown_sample sum = sweep.sum;
         sum.time_ms = sample.time_ms;
         if (is_whole_heap) {

@@ -155,7 +155,7 @@ static enum err walk_step(const struct chunk_source *source,
 }
 
 static enum err
-walk(const struct chunk_source *source, struct chunk_index *index, struct err_info *info)
+walk_chunks(const struct chunk_source *source, struct chunk_index *index, struct err_info *info)
 {
     struct file_footer footer;
     index->has_footer = read_footer(source, &footer);
@@ -173,7 +173,7 @@ enum err chunk_index_build(const struct chunk_source *source,
 {
     CLEANUP(chunk_index_release) struct chunk_index index = {0};
     if (ignores_contents || !index_from_contents(source, &index)) {
-        TRY(walk(source, &index, info));
+        TRY(walk_chunks(source, &index, info));
         index.is_contents_damaged = index.has_footer && !ignores_contents;
     }
     *out = TAKE(index);

@@ -45,10 +45,10 @@ void chunk_payload_release(struct chunk_payload *payload)
     payload->zstd = NULL;
 }
 
-static enum err damaged(const struct chunk_source *source,
-                        const struct chunk_place *place,
-                        const char *how,
-                        struct err_info *info)
+static enum err fail_as_damaged(const struct chunk_source *source,
+                                const struct chunk_place *place,
+                                const char *how,
+                                struct err_info *info)
 {
     char type[5];
     chunk_type_text(place->head.type, type);
@@ -76,14 +76,14 @@ enum err chunk_payload_check(const struct chunk_source *source,
         done += len;
     }
     if (XXH64_digest(&state) != place->head.payload_hash) {
-        return damaged(source, place, "has a wrong checksum", info);
+        return fail_as_damaged(source, place, "has a wrong checksum", info);
     }
     return ERR_OK;
 }
 
 // Decompress. A frame must state its content size, agree with the head, and fill the stored
 // payload.
-static bool unpack(struct chunk_payload *payload, const struct chunk_head *head)
+static bool unpack_chunk(struct chunk_payload *payload, const struct chunk_head *head)
 {
     const char *stored = payload->stored.data;
     size_t len = payload->stored.len;
@@ -97,7 +97,7 @@ static bool unpack(struct chunk_payload *payload, const struct chunk_head *head)
 }
 
 // Make room for the payload, and the decompressor if needed.
-static bool prepare(struct chunk_payload *payload, const struct chunk_head *head)
+static bool prepare_payload(struct chunk_payload *payload, const struct chunk_head *head)
 {
     strbuf_clear(&payload->stored);
     strbuf_clear(&payload->raw);
@@ -127,19 +127,19 @@ enum err chunk_payload_read(const struct chunk_source *source,
                        (unsigned long long)head->raw_bytes);
     }
     if (is_packed ? head->stored_bytes >= head->raw_bytes : head->stored_bytes != head->raw_bytes) {
-        return damaged(source, place, "has lengths that contradict each other", info);
+        return fail_as_damaged(source, place, "has lengths that contradict each other", info);
     }
-    if (!prepare(payload, head)) {
+    if (!prepare_payload(payload, head)) {
         return err_set(info, ERR_NO_MEMORY, "no memory to read '%s'", source->path);
     }
     TRY(chunk_source_read(source, place->offset + CHUNK_HEAD_BYTES, payload->stored.data,
                           head->stored_bytes, info));
     payload->stored.len = head->stored_bytes;
     if (chunk_hash(payload->stored.data, head->stored_bytes) != head->payload_hash) {
-        return damaged(source, place, "has a wrong checksum", info);
+        return fail_as_damaged(source, place, "has a wrong checksum", info);
     }
-    if (is_packed && !unpack(payload, head)) {
-        return damaged(source, place, "cannot be decompressed", info);
+    if (is_packed && !unpack_chunk(payload, head)) {
+        return fail_as_damaged(source, place, "cannot be decompressed", info);
     }
     *out = strbuf_bytes(is_packed ? &payload->raw : &payload->stored);
     return ERR_OK;

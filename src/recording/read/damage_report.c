@@ -49,10 +49,10 @@ struct sentence {
     size_t used;
 };
 
-static void say(struct sentence *s, const char *format, ...) PRINTF_LIKE(2, 3);
+static void add_words(struct sentence *s, const char *format, ...) PRINTF_LIKE(2, 3);
 
 // Append a clause.
-static void say(struct sentence *s, const char *format, ...)
+static void add_words(struct sentence *s, const char *format, ...)
 {
     size_t left = s->len - s->used;
     int wrote = s->used > 0 ? snprintf(s->out + s->used, left, "; ") : 0;
@@ -111,15 +111,15 @@ static void say_tables(struct sentence *text, const struct damage_report *s)
             continue;
         }
         if (named == MAX_NAMED_TABLES) {
-            say(text, "and more is missing or incomplete");
+            add_words(text, "and more is missing or incomplete");
             return;
         }
         const char *what = meanings[i] != NULL ? meanings[i] : rec_tables[i].name;
         if (s->counts[i] == 0) {
-            say(text, "missing: %s", what);
+            add_words(text, "missing: %s", what);
         } else {
-            say(text, "incomplete: %s (%" PRIu64 " of %" PRIu64 ")", what, s->counts[i],
-                s->announced[i]);
+            add_words(text, "incomplete: %s (%" PRIu64 " of %" PRIu64 ")", what, s->counts[i],
+                      s->announced[i]);
         }
         named++;
     }
@@ -130,31 +130,33 @@ void damage_report_text(const struct damage_report *s, char *out, size_t len)
     struct sentence text = {.out = out, .len = len};
     out[0] = '\0';
     if (s->is_header_damaged) {
-        say(&text, "the header is damaged");
+        add_words(&text, "the header is damaged");
     }
     if (s->is_contents_damaged) {
-        say(&text, "the table of contents is damaged");
+        add_words(&text, "the table of contents is damaged");
     }
     if (s->damaged_bytes > 0) {
-        say(&text, "%s from offset %" PRIu64 " on %s unreadable",
-            format_things(s->damaged_bytes, "byte", "bytes").text, s->damaged_offset,
-            s->damaged_bytes == 1 ? "is" : "are");
+        add_words(&text, "%s from offset %" PRIu64 " on %s unreadable",
+                  format_things(s->damaged_bytes, "byte", "bytes").text, s->damaged_offset,
+                  s->damaged_bytes == 1 ? "is" : "are");
     }
     if (!is_newest(s)) {
-        say(&text, "snapshot %" PRIu32 " is incomplete, so this is snapshot %" PRIu32,
-            s->newest_generation, s->generation);
+        add_words(&text, "snapshot %" PRIu32 " is incomplete, so this is snapshot %" PRIu32,
+                  s->newest_generation, s->generation);
     } else if (s->is_cut) {
-        say(&text, "the file ends too early, its last %s not a complete chunk",
-            format_things(s->cut_bytes, "byte is", "bytes are").text);
+        add_words(&text, "the file ends too early, its last %s not a complete chunk",
+                  format_things(s->cut_bytes, "byte is", "bytes are").text);
     } else if (!s->has_footer && !(s->is_whole && s->is_running)) {
-        say(&text, "the file ends too early");
+        add_words(&text, "the file ends too early");
     }
     if (s->damaged_chunks > 0) {
-        say(&text, "%s omitted",
+        add_words(
+            &text, "%s omitted",
             format_things(s->damaged_chunks, "damaged chunk was", "damaged chunks were").text);
     }
     if (s->is_pruned) {
-        say(&text,
+        add_words(
+            &text,
             "the history of stacks over time is omitted, because all tables together may take only "
             "%s of memory, %s",
             format_bytes(s->most_bytes).text,
@@ -162,17 +164,18 @@ void damage_report_text(const struct damage_report *s, char *out, size_t len)
                                : "as the file does not say what they need");
     }
     if (s->is_limited) {
-        say(&text, "parts are omitted that need more memory than a file of this size may use");
+        add_words(&text,
+                  "parts are omitted that need more memory than a file of this size may use");
     }
     say_tables(&text, s);
     if (s->dropped > 0) {
-        say(&text, "%s omitted",
-            format_things(s->dropped, "entry that refers to a missing one was",
-                          "entries that refer to missing ones were")
-                .text);
+        add_words(&text, "%s omitted",
+                  format_things(s->dropped, "entry that refers to a missing one was",
+                                "entries that refer to missing ones were")
+                      .text);
     }
     if (s->repaired > 0) {
-        say(&text, "%s repaired",
-            format_things(s->repaired, "contradiction was", "contradictions were").text);
+        add_words(&text, "%s repaired",
+                  format_things(s->repaired, "contradiction was", "contradictions were").text);
     }
 }

@@ -23,10 +23,10 @@ static void dump_release(struct dump *d)
 }
 
 // Read the payload of a chunk of a known type; check only the hash of any other.
-static enum err examine(struct dump *d,
-                        const struct chunk_place *place,
-                        struct dumped_chunk *chunk,
-                        struct err_info *problem)
+static enum err examine_chunk(struct dump *d,
+                              const struct chunk_place *place,
+                              struct dumped_chunk *chunk,
+                              struct err_info *problem)
 {
     const struct rec_table *table =
         place->head.type == CHUNK_EVENTS ? &rec_event_table : rec_table_find(place->head.type);
@@ -66,7 +66,7 @@ static enum err dump_chunks(struct dump *d,
         struct err_info problem = {0};
         struct dumped_chunk chunk = {.offset = place->offset, .head = place->head, .table = ""};
         chunk_type_text(place->head.type, chunk.type);
-        chunk.condition = examine(d, place, &chunk, &problem);
+        chunk.condition = examine_chunk(d, place, &chunk, &problem);
         chunk.problem = problem.text;
         if (chunk.condition == ERR_IO || chunk.condition == ERR_NO_MEMORY) {
             return err_set(info, chunk.condition, "%s", problem.text);

@@ -66,7 +66,7 @@ static void loaded_release(struct loaded *l)
     recording_release(&l->recording);
 }
 
-static bool continues(const struct chunk_place *before, const struct chunk_place *place)
+static bool continues_chunk(const struct chunk_place *before, const struct chunk_place *place)
 {
     return before->head.generation == place->head.generation &&
            before->head.part < place->head.part;
@@ -76,7 +76,7 @@ static bool continues(const struct chunk_place *before, const struct chunk_place
 static enum err add_to_snapshots(struct opening *o, size_t i, const struct chunk_place *before)
 {
     const struct chunk_place *place = &o->index.chunks.items[i];
-    if (before == NULL || !continues(before, place)) {
+    if (before == NULL || !continues_chunk(before, place)) {
         struct snapshot fresh = {.first = i,
                                  .generation = place->head.generation,
                                  .is_whole = place->head.type == CHUNK_SNAPSHOT_BEGIN};
@@ -137,7 +137,7 @@ static void set_limits(const struct opening *o, struct loading *l)
     l->table_bytes = most;
 }
 
-static enum err announce(const struct opening *o, struct loading *l, struct bytes payload)
+static enum err read_announcement(const struct opening *o, struct loading *l, struct bytes payload)
 {
     TRY(table_reader_announce(&l->tables, payload));
     set_limits(o, l);
@@ -201,7 +201,7 @@ static enum err read_chunk(struct opening *o,
     TRY(chunk_payload_read(&o->source, place, &o->payload, &payload, info));
     enum err err = ERR_OK;
     if (place->head.type == CHUNK_SNAPSHOT_BEGIN) {
-        err = announce(o, l, payload);
+        err = read_announcement(o, l, payload);
     } else if (table != NULL) {
         err = add_to_table(o, l, (enum rec_table_index)(table - rec_tables), payload);
     }
@@ -369,7 +369,7 @@ static enum err choose_snapshot(struct opening *o, struct loaded *best, struct e
 }
 
 static void
-judge(const struct opening *o, const struct loaded *l, struct recording_open_result *out)
+describe_result(const struct opening *o, const struct loaded *l, struct recording_open_result *out)
 {
     struct damage_report s = l->damage_report;
     s.is_header_damaged = o->is_header_damaged;
@@ -462,7 +462,7 @@ enum err recording_open_fd(int fd,
         return refuse_hollow(&o, &best, info);
     }
     if (result != NULL) {
-        judge(&o, &best, result);
+        describe_result(&o, &best, result);
     }
     *out = TAKE(best.recording);
     return ERR_OK;

@@ -27,19 +27,19 @@ static void repair_release(struct repair *p)
     u32_vec_release(&p->memory_snapshot_map);
 }
 
-static uint32_t mapped(const struct u32_vec *map, uint32_t index)
+static uint32_t mapped_index(const struct u32_vec *map, uint32_t index)
 {
     return index < map->len ? map->items[index] : REC_NONE;
 }
 
 // Keep the entries for which `is_good` returns true; it may change them. Its `before` is the last
 // kept entry, or NULL. Fill `map` unless it is NULL. Return the number of kept entries.
-static enum err keep(struct repair *p,
-                     void *items,
-                     size_t *count,
-                     size_t entry_bytes,
-                     bool (*is_good)(struct repair *p, void *entry, const void *before),
-                     struct u32_vec *map)
+static enum err keep_entry(struct repair *p,
+                           void *items,
+                           size_t *count,
+                           size_t entry_bytes,
+                           bool (*is_good)(struct repair *p, void *entry, const void *before),
+                           struct u32_vec *map)
 {
     char *entries = items;
     if (map != NULL) {
@@ -217,7 +217,7 @@ static bool is_good_row(struct repair *p, void *entry, const void *before)
 {
     struct rec_row *row = entry;
     (void)before;
-    row->thread = mapped(&p->thread_map, row->thread);
+    row->thread = mapped_index(&p->thread_map, row->thread);
     if (row->thread == REC_NONE || row->node >= p->r->node_count) {
         return false;
     }
@@ -236,7 +236,7 @@ static bool is_good_cell(struct repair *p, void *entry, const void *before)
 {
     struct rec_cell *cell = entry;
     const struct rec_cell *last = before;
-    cell->row = mapped(&p->row_map, cell->row);
+    cell->row = mapped_index(&p->row_map, cell->row);
     return cell->row != REC_NONE && cell->slice < p->r->slice_count &&
            (last == NULL || last->row < cell->row ||
             (last->row == cell->row && last->slice < cell->slice));
@@ -246,7 +246,7 @@ static bool is_good_bucket(struct repair *p, void *entry, const void *before)
 {
     struct rec_bucket *bucket = entry;
     const struct rec_bucket *last = before;
-    bucket->row = mapped(&p->row_map, bucket->row);
+    bucket->row = mapped_index(&p->row_map, bucket->row);
     return bucket->row != REC_NONE && bucket->bucket < REC_BUCKET_COUNT &&
            (last == NULL || last->row < bucket->row ||
             (last->row == bucket->row && last->bucket < bucket->bucket));
@@ -266,14 +266,14 @@ static bool cohort_is_after(const struct rec_cohort *last, const struct rec_coho
 static bool is_good_cohort(struct repair *p, void *entry, const void *before)
 {
     struct rec_cohort *cohort = entry;
-    cohort->row = mapped(&p->row_map, cohort->row);
+    cohort->row = mapped_index(&p->row_map, cohort->row);
     bool ends_well = cohort->freed_slice == REC_NONE || cohort->freed_slice < p->r->slice_count;
     return cohort->row != REC_NONE && cohort->born_slice < p->r->slice_count && ends_well &&
            (before == NULL || cohort_is_after(before, cohort));
 }
 
 // A part is at most its whole.
-static void bound(struct repair *p, uint64_t *part, uint64_t whole)
+static void bound_figure(struct repair *p, uint64_t *part, uint64_t whole)
 {
     if (*part > whole) {
         *part = whole;
@@ -285,9 +285,9 @@ static bool is_good_sample(struct repair *p, void *entry, const void *before)
 {
     struct rec_rss_sample *sample = entry;
     (void)before;
-    bound(p, &sample->repeated_anonymous_bytes, sample->anonymous_bytes);
-    bound(p, &sample->repeated_file_bytes, sample->file_bytes);
-    bound(p, &sample->repeated_shmem_bytes, sample->shmem_bytes);
+    bound_figure(p, &sample->repeated_anonymous_bytes, sample->anonymous_bytes);
+    bound_figure(p, &sample->repeated_file_bytes, sample->file_bytes);
+    bound_figure(p, &sample->repeated_shmem_bytes, sample->shmem_bytes);
     return sample->process < p->r->process_count;
 }
 
@@ -295,7 +295,7 @@ static bool is_good_mapping(struct repair *p, void *entry, const void *before)
 {
     struct rec_mapping *mapping = entry;
     (void)before;
-    bound(p, &mapping->unmapped_bytes, mapping->mapped_bytes);
+    bound_figure(p, &mapping->unmapped_bytes, mapping->mapped_bytes);
     return mapping->process < p->r->process_count && mapping->node < p->r->node_count;
 }
 
@@ -310,7 +310,7 @@ static bool is_good_realloc(struct repair *p, void *entry, const void *before)
 {
     struct rec_realloc *grown = entry;
     const struct rec_realloc *last = before;
-    grown->row = mapped(&p->row_map, grown->row);
+    grown->row = mapped_index(&p->row_map, grown->row);
     return grown->row != REC_NONE && (last == NULL || last->row < grown->row);
 }
 
@@ -319,7 +319,7 @@ static bool is_good_snapshot(struct repair *p, void *entry, const void *before)
     struct rec_memory_snapshot *snapshot = entry;
     (void)before;
     for (size_t kind = 0; kind < REC_PART_KINDS; kind++) {
-        bound(p, &snapshot->repeated_bytes[kind], snapshot->bytes[kind]);
+        bound_figure(p, &snapshot->repeated_bytes[kind], snapshot->bytes[kind]);
     }
     return snapshot->process < p->r->process_count;
 }
@@ -328,9 +328,9 @@ static bool is_good_part(struct repair *p, void *entry, const void *before)
 {
     struct rec_part *part = entry;
     const struct rec_part *last = before;
-    part->snapshot = mapped(&p->memory_snapshot_map, part->snapshot);
-    bound(p, &part->repeated_bytes, part->rss_bytes);
-    bound(p, &part->released_bytes, part->rss_bytes);
+    part->snapshot = mapped_index(&p->memory_snapshot_map, part->snapshot);
+    bound_figure(p, &part->repeated_bytes, part->rss_bytes);
+    bound_figure(p, &part->released_bytes, part->rss_bytes);
     if (part->node != REC_NONE && part->node >= p->r->node_count) {
         part->node = REC_NONE;
         p->tally.repaired++;
@@ -343,7 +343,7 @@ static bool is_good_survivor(struct repair *p, void *entry, const void *before)
 {
     struct rec_survivor *survivor = entry;
     const struct rec_survivor *last = before;
-    survivor->snapshot = mapped(&p->memory_snapshot_map, survivor->snapshot);
+    survivor->snapshot = mapped_index(&p->memory_snapshot_map, survivor->snapshot);
     return survivor->snapshot != REC_NONE && survivor->node < p->r->node_count &&
            (last == NULL || last->snapshot <= survivor->snapshot);
 }
@@ -352,7 +352,7 @@ static bool is_good_block(struct repair *p, void *entry, const void *before)
 {
     struct rec_block *block = entry;
     const struct rec_block *last = before;
-    block->row = mapped(&p->row_map, block->row);
+    block->row = mapped_index(&p->row_map, block->row);
     const bool is_known = block->flags != 0 && block->flags <= (REC_BLOCK_END | REC_BLOCK_PEAK);
     return block->row != REC_NONE && is_known && (last == NULL || last->row <= block->row);
 }
@@ -370,27 +370,29 @@ static enum err repair_all(struct repair *p, bool has_totals)
     struct recording *r = p->r;
     repair_strings(p);
     TRY(repair_process_tree(p));
-    TRY(keep(p, r->threads, &r->thread_count, sizeof(*r->threads), is_good_thread, &p->thread_map));
+    TRY(keep_entry(p, r->threads, &r->thread_count, sizeof(*r->threads), is_good_thread,
+                   &p->thread_map));
     repair_frames(p);
     TRY(repair_nodes(p));
-    TRY(keep(p, r->rows, &r->row_count, sizeof(*r->rows), is_good_row, &p->row_map));
-    TRY(keep(p, r->cells, &r->cell_count, sizeof(*r->cells), is_good_cell, NULL));
-    TRY(keep(p, r->size_buckets, &r->size_bucket_count, sizeof(*r->size_buckets), is_good_bucket,
-             NULL));
-    TRY(keep(p, r->lifetime_buckets, &r->lifetime_bucket_count, sizeof(*r->lifetime_buckets),
-             is_good_bucket, NULL));
-    TRY(keep(p, r->cohorts, &r->cohort_count, sizeof(*r->cohorts), is_good_cohort, NULL));
-    TRY(keep(p, r->rss_samples, &r->rss_sample_count, sizeof(*r->rss_samples), is_good_sample,
-             NULL));
-    TRY(keep(p, r->mappings, &r->mapping_count, sizeof(*r->mappings), is_good_mapping, NULL));
-    TRY(keep(p, r->adhoc, &r->adhoc_count, sizeof(*r->adhoc), is_good_adhoc, NULL));
-    TRY(keep(p, r->reallocs, &r->realloc_count, sizeof(*r->reallocs), is_good_realloc, NULL));
-    TRY(keep(p, r->memory_snapshots, &r->memory_snapshot_count, sizeof(*r->memory_snapshots),
-             is_good_snapshot, &p->memory_snapshot_map));
-    TRY(keep(p, r->parts, &r->part_count, sizeof(*r->parts), is_good_part, NULL));
-    TRY(keep(p, r->survivors, &r->survivor_count, sizeof(*r->survivors), is_good_survivor, NULL));
-    TRY(keep(p, r->blocks, &r->block_count, sizeof(*r->blocks), is_good_block, NULL));
-    TRY(keep(p, r->marks, &r->mark_count, sizeof(*r->marks), is_good_mark, NULL));
+    TRY(keep_entry(p, r->rows, &r->row_count, sizeof(*r->rows), is_good_row, &p->row_map));
+    TRY(keep_entry(p, r->cells, &r->cell_count, sizeof(*r->cells), is_good_cell, NULL));
+    TRY(keep_entry(p, r->size_buckets, &r->size_bucket_count, sizeof(*r->size_buckets),
+                   is_good_bucket, NULL));
+    TRY(keep_entry(p, r->lifetime_buckets, &r->lifetime_bucket_count, sizeof(*r->lifetime_buckets),
+                   is_good_bucket, NULL));
+    TRY(keep_entry(p, r->cohorts, &r->cohort_count, sizeof(*r->cohorts), is_good_cohort, NULL));
+    TRY(keep_entry(p, r->rss_samples, &r->rss_sample_count, sizeof(*r->rss_samples), is_good_sample,
+                   NULL));
+    TRY(keep_entry(p, r->mappings, &r->mapping_count, sizeof(*r->mappings), is_good_mapping, NULL));
+    TRY(keep_entry(p, r->adhoc, &r->adhoc_count, sizeof(*r->adhoc), is_good_adhoc, NULL));
+    TRY(keep_entry(p, r->reallocs, &r->realloc_count, sizeof(*r->reallocs), is_good_realloc, NULL));
+    TRY(keep_entry(p, r->memory_snapshots, &r->memory_snapshot_count, sizeof(*r->memory_snapshots),
+                   is_good_snapshot, &p->memory_snapshot_map));
+    TRY(keep_entry(p, r->parts, &r->part_count, sizeof(*r->parts), is_good_part, NULL));
+    TRY(keep_entry(p, r->survivors, &r->survivor_count, sizeof(*r->survivors), is_good_survivor,
+                   NULL));
+    TRY(keep_entry(p, r->blocks, &r->block_count, sizeof(*r->blocks), is_good_block, NULL));
+    TRY(keep_entry(p, r->marks, &r->mark_count, sizeof(*r->marks), is_good_mark, NULL));
     if (r->slice_count > 0 && r->slice_ms == 0) { // readers divide by it
         r->slice_ms = 1;
         p->tally.repaired++;

@@ -59,7 +59,7 @@ enum err table_reader_announce(struct table_reader *r, struct bytes payload)
 }
 
 // Add entries * entry_bytes to a sum that stays at UINT64_MAX once it is there.
-static uint64_t grown(uint64_t sum, uint64_t entries, uint64_t entry_bytes)
+static uint64_t grown_sum(uint64_t sum, uint64_t entries, uint64_t entry_bytes)
 {
     uint64_t bytes;
     return __builtin_mul_overflow(entries, entry_bytes, &bytes) ||
@@ -76,7 +76,7 @@ uint64_t table_reader_need(const struct table_reader *r)
         const size_t entry_bytes = is_string                 ? STRING_ENTRY_BYTES
                                    : rec_tables[i].is_single ? 0
                                                              : rec_tables[i].entry_bytes;
-        need = grown(need, r->tables[i].announced, entry_bytes);
+        need = grown_sum(need, r->tables[i].announced, entry_bytes);
     }
     return need;
 }

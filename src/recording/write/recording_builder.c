@@ -168,7 +168,7 @@ static int compare_cohorts(const void *left, const void *right)
 }
 
 static void
-sort(void *items, size_t count, size_t item_bytes, int (*compare)(const void *, const void *))
+sort_items(void *items, size_t count, size_t item_bytes, int (*compare)(const void *, const void *))
 {
     // Most tables are already sorted; this check costs a fraction of sorting them again.
     size_t sorted = 1;
@@ -221,11 +221,12 @@ enum err recording_builder_finish(struct recording_builder *b, struct recording 
         recording_owner_free(owner);
         return err;
     }
-    sort(b->cells.items, b->cells.len, sizeof(struct rec_cell), compare_cells);
-    sort(b->size_buckets.items, b->size_buckets.len, sizeof(struct rec_bucket), compare_buckets);
-    sort(b->lifetime_buckets.items, b->lifetime_buckets.len, sizeof(struct rec_bucket),
-         compare_buckets);
-    sort(b->cohorts.items, b->cohorts.len, sizeof(struct rec_cohort), compare_cohorts);
+    sort_items(b->cells.items, b->cells.len, sizeof(struct rec_cell), compare_cells);
+    sort_items(b->size_buckets.items, b->size_buckets.len, sizeof(struct rec_bucket),
+               compare_buckets);
+    sort_items(b->lifetime_buckets.items, b->lifetime_buckets.len, sizeof(struct rec_bucket),
+               compare_buckets);
+    sort_items(b->cohorts.items, b->cohorts.len, sizeof(struct rec_cohort), compare_cohorts);
 #define X(type, name, count)     \
     made.name = b->name.items;   \
     made.count = b->name.len;    \

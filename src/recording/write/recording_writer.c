@@ -44,7 +44,8 @@ write_at(struct recording_writer *w, const uint8_t *data, size_t len, struct err
 }
 
 // Make head and payload as they are stored: the payload compressed if that is smaller.
-static enum err pack(struct recording_writer *w, struct chunk_head *head, struct err_info *info)
+static enum err
+pack_payload(struct recording_writer *w, struct chunk_head *head, struct err_info *info)
 {
     const struct bytes raw = strbuf_bytes(&w->raw);
     const size_t bound = ZSTD_compressBound(raw.len);
@@ -76,7 +77,7 @@ static enum err pack(struct recording_writer *w, struct chunk_head *head, struct
 // Write w->raw as the payload of the next chunk.
 static enum err put_chunk(struct recording_writer *w, struct chunk_head head, struct err_info *info)
 {
-    TRY(pack(w, &head, info));
+    TRY(pack_payload(w, &head, info));
     const struct chunk_place place = {.offset = w->end, .head = head};
     if (chunk_vec_reserve(&w->contents, 1) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the table of contents");
@@ -218,7 +219,7 @@ static enum err put_table(struct recording_writer *w,
     return ERR_OK;
 }
 
-static void announce(struct strbuf *out, uint32_t chunk_type, uint64_t entries)
+static void append_announcement(struct strbuf *out, uint32_t chunk_type, uint64_t entries)
 {
     uint8_t bytes[ANNOUNCEMENT_BYTES];
     put_u32(bytes, chunk_type);
@@ -237,7 +238,7 @@ put_begin(struct recording_writer *w, const struct recording *recording, struct 
         const uint64_t entries = entries_of(w, (enum rec_table_index)i, recording);
         w->entries_total += entries;
         if (entries > 0) {
-            announce(&w->raw, rec_tables[i].chunk_type, entries);
+            append_announcement(&w->raw, rec_tables[i].chunk_type, entries);
         }
     }
     return put_part(w, CHUNK_SNAPSHOT_BEGIN, info);

@@ -75,7 +75,7 @@ static enum err take_function(struct dwarf_functions *functions, Dwarf_Die *die,
 }
 
 // Return the current DIE of the walk, NULL if the walk is in a loop.
-static Dwarf_Die *arrive(struct dwarf_walk *walk)
+static Dwarf_Die *arrive_at_die(struct dwarf_walk *walk)
 {
     Dwarf_Off offset = dwarf_dieoffset(&walk->die);
     if (offset <= walk->last_offset) {
@@ -90,7 +90,7 @@ Dwarf_Die *dwarf_walk_begin(struct dwarf_walk *walk, Dwarf_Die *tree, bool is_de
     walk->depth = 0;
     walk->is_deep = is_deep;
     walk->last_offset = dwarf_dieoffset(tree);
-    return dwarf_child(tree, &walk->die) == 0 ? arrive(walk) : NULL;
+    return dwarf_child(tree, &walk->die) == 0 ? arrive_at_die(walk) : NULL;
 }
 
 Dwarf_Die *dwarf_walk_next(struct dwarf_walk *walk)
@@ -105,7 +105,7 @@ Dwarf_Die *dwarf_walk_next(struct dwarf_walk *walk)
     } else if (!dwarf_step_over(&walk->die, walk->stack, &walk->depth)) {
         return NULL;
     }
-    return arrive(walk);
+    return arrive_at_die(walk);
 }
 
 enum err dwarf_functions_read(struct dwarf_functions *functions,

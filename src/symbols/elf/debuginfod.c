@@ -55,7 +55,7 @@ bool debuginfod_is_installed(void)
     return open_library() != NULL;
 }
 
-static enum err load(struct debuginfod_library *out)
+static enum err load_library(struct debuginfod_library *out)
 {
     void *library = open_library();
     if (library == NULL) {
@@ -178,7 +178,7 @@ static int show_progress(struct debuginfod_client *client, long done, long total
 static MUST_USE enum err open_client(struct debuginfod *servers)
 {
     struct debuginfod_library found = {0};
-    TRY(load(&found));
+    TRY(load_library(&found));
     found.client = found.begin();
     servers->library = found.client != NULL ? malloc(sizeof(*servers->library)) : NULL;
     if (servers->library == NULL) {
@@ -199,7 +199,7 @@ static bool is_silence(int result)
 }
 
 // Send a request. Return a descriptor, or less than 0.
-static int ask(struct debuginfod *servers, struct bytes build_id, char **out_path)
+static int send_request(struct debuginfod *servers, struct bytes build_id, char **out_path)
 {
     struct debuginfod_library *library = servers->library;
     int result = -EINTR;
@@ -231,7 +231,7 @@ debuginfod_fetch(struct debuginfod *servers, struct bytes build_id, struct strbu
         TRY(open_client(servers));
     }
     CLEANUP(text_freep) char *path = NULL;
-    CLEANUP(fd_closep) int fd = ask(servers, build_id, &path);
+    CLEANUP(fd_closep) int fd = send_request(servers, build_id, &path);
     if (fd < 0) {
         return servers->has_given_up ? ERR_CANCELLED : ERR_NOT_FOUND;
     }

@@ -47,7 +47,7 @@ static unsigned underscores(const char *name)
     return count;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_symbols(const void *left, const void *right)
 {
     const struct symbol *a = left;
     const struct symbol *b = right;
@@ -129,7 +129,7 @@ enum err symtab_init(struct symtab *symtab, Elf *elf)
     CLEANUP(symbol_vec_release) struct symbol_vec symbols = {0};
     CLEANUP(symtab_release) struct symtab fresh = {0};
     TRY(read_symbols(elf, &symbols, &fresh.bytes));
-    symbol_vec_sort(&symbols, compare);
+    symbol_vec_sort(&symbols, compare_symbols);
     TRY(name_vec_reserve(&fresh.names, symbols.len));
     for (size_t i = 0; i < symbols.len; i++) {
         TRY(name_vec_push(&fresh.names, symbols.items[i].name));

@@ -20,7 +20,7 @@ static bool is_possible(const struct jit_map *map, uint64_t begin, uint64_t size
     return map->codes.len < UINT32_MAX / 2 && !__builtin_add_overflow(begin, size, out_end);
 }
 
-static MUST_USE enum err add(struct jit_map *map, struct jit_code code)
+static MUST_USE enum err add_code(struct jit_map *map, struct jit_code code)
 {
     TRY(map_u64_put(&map->latest, code.begin, (uint32_t)map->codes.len));
     return jit_code_vec_push(&map->codes, code);
@@ -36,7 +36,7 @@ enum err jit_map_add(struct jit_map *map, uint64_t begin, uint64_t size, struct 
                   utf8_cut((const char *)name.data, name.len, SYMBOL_NAME_MAX));
     strbuf_append_char(&map->text, '\0');
     TRY(strbuf_result(&map->text));
-    return add(map, code);
+    return add_code(map, code);
 }
 
 enum err jit_map_add_move(struct jit_map *map, uint64_t old_begin, uint64_t begin, uint64_t size)
@@ -47,7 +47,7 @@ enum err jit_map_add_move(struct jit_map *map, uint64_t old_begin, uint64_t begi
         return ERR_OK;
     }
     code.name = map->codes.items[*known].name;
-    return add(map, code);
+    return add_code(map, code);
 }
 
 static int compare_borders(const void *left, const void *right)

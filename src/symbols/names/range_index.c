@@ -33,7 +33,7 @@ enum err range_index_add(struct range_index *index, uint64_t begin, uint64_t end
 }
 
 // Searches are downwards, so the larger value is first.
-static int compare(const void *left, const void *right)
+static int compare_ranges(const void *left, const void *right)
 {
     const struct range *a = left;
     const struct range *b = right;
@@ -43,7 +43,7 @@ static int compare(const void *left, const void *right)
 static bool is_sorted(const struct range_vec *ranges)
 {
     for (size_t i = 1; i < ranges->len; i++) {
-        if (compare(&ranges->items[i - 1], &ranges->items[i]) > 0) {
+        if (compare_ranges(&ranges->items[i - 1], &ranges->items[i]) > 0) {
             return false;
         }
     }
@@ -55,7 +55,7 @@ enum err range_index_seal(struct range_index *index)
     size_t count = index->ranges.len;
     TRY(u64_vec_resize(&index->reach, count));
     if (!is_sorted(&index->ranges)) {
-        range_vec_sort(&index->ranges, compare);
+        range_vec_sort(&index->ranges, compare_ranges);
     }
     uint64_t reach = 0;
     for (size_t i = 0; i < count; i++) {

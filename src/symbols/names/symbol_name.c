@@ -22,7 +22,7 @@ struct collector {
     jmp_buf too_long;
 };
 
-static void collect(const char *piece, size_t len, void *context)
+static void collect_output(const char *piece, size_t len, void *context)
 {
     struct collector *collector = context;
     strbuf_append(collector->out, piece, len);
@@ -40,11 +40,11 @@ static bool demangle_in_pieces(const char *mangled, struct strbuf *out)
     if (setjmp(collector.too_long) != 0) {
         return false;
     }
-    if (rust_demangle_callback(mangled, options, collect, &collector) != 0) {
+    if (rust_demangle_callback(mangled, options, collect_output, &collector) != 0) {
         return true;
     }
     strbuf_clear(out);
-    return cplus_demangle_v3_callback(mangled, options, collect, &collector) != 0;
+    return cplus_demangle_v3_callback(mangled, options, collect_output, &collector) != 0;
 }
 
 // Return the length of "operator" and its symbol at the start of `text`, if the symbol has an angle
@@ -85,7 +85,7 @@ static bool append_levels(struct strbuf *out, const char *name, size_t levels)
 
 // Shorten a name that is too long: templates of templates grow exponentially. Keep as many levels
 // as a reader can bear.
-static bool shorten(struct strbuf *name)
+static bool shorten_name(struct strbuf *name)
 {
     CLEANUP(strbuf_release) struct strbuf shorter = {0};
     CLEANUP(strbuf_release) struct strbuf longer = {0};
@@ -125,7 +125,7 @@ static bool demangle_d(const char *mangled, size_t len, struct strbuf *out)
 }
 
 // Replace characters that a terminal could take for a command: no name contains them.
-static void blunt(struct strbuf *out)
+static void blunt_name(struct strbuf *out)
 {
     for (size_t i = 0; i < out->len; i++) {
         if ((unsigned char)out->data[i] < 0x20 || out->data[i] == 0x7f) {
@@ -141,12 +141,12 @@ enum err symbol_name_demangle(const char *mangled, struct strbuf *out)
     strbuf_clear(out);
     if (len < SYMBOL_NAME_MAX && mangled[0] == '_') {
         done = mangled[1] == 'D' ? demangle_d(mangled, len, out) : demangle_in_pieces(mangled, out);
-        done = done && (out->len <= SYMBOL_NAME_MAX || shorten(out));
+        done = done && (out->len <= SYMBOL_NAME_MAX || shorten_name(out));
     }
     if (!done) {
         strbuf_clear(out);
         strbuf_append(out, mangled, len);
     }
-    blunt(out);
+    blunt_name(out);
     return strbuf_result(out);
 }

@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "views_json/layout/csv_cell.h"
 
-static bool drop(void *context, const char *data, size_t len)
+static bool drop_text(void *context, const char *data, size_t len)
 {
     (void)context; // all three: dropped
     (void)data;
@@ -17,7 +17,7 @@ static bool drop(void *context, const char *data, size_t len)
 
 void view_csv_drop(struct json_writer *w)
 {
-    json_to_sink(w, drop, NULL, JSON_COMPACT);
+    json_to_sink(w, drop_text, NULL, JSON_COMPACT);
 }
 
 void view_csv_tag(struct view *view, size_t tag, const char *value)

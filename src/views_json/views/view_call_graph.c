@@ -95,7 +95,7 @@ static int compare_keys(const void *left, const void *right, void *context)
                ?: order_u64(a, b);
 }
 
-static MUST_USE enum err rank(struct keyed_table *table)
+static MUST_USE enum err rank_functions(struct keyed_table *table)
 {
     for (uint32_t key = 0; key < table->pairs.len; key++) {
         if (costs_any(&table->costs.inclusive.items[key])) {
@@ -107,7 +107,7 @@ static MUST_USE enum err rank(struct keyed_table *table)
 }
 
 static MUST_USE enum err
-build(const struct view *view, enum call_tree_frames frames, struct call_graph *graph)
+build_graph(const struct view *view, enum call_tree_frames frames, struct call_graph *graph)
 {
     TRY(call_tree_build_frames(view->selection, CALL_TREE_BY_LOCATION, frames, &graph->tree));
     TRY(call_tree_add_up(&graph->tree));
@@ -130,7 +130,7 @@ build(const struct view *view, enum call_tree_frames frames, struct call_graph *
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         struct keyed_table *table = tables[i];
         TRY(keyed_costs_build(&graph->tree, &table->keys, table->pairs.len, &table->costs));
-        TRY(rank(table));
+        TRY(rank_functions(table));
     }
     return keyed_costs_take_sites(view->selection, &graph->line_keys, &graph->lines.costs);
 }
@@ -213,7 +213,7 @@ static MUST_USE enum err write_places(struct view *view,
 enum err view_call_graph(struct view *view, enum call_tree_frames frames, size_t limit)
 {
     CLEANUP(call_graph_release) struct call_graph graph = {0};
-    TRY(build(view, frames, &graph));
+    TRY(build_graph(view, frames, &graph));
     json_key_u64(view->w, "total_edges", graph.edges.order.len);
     json_key_u64(view->w, "total_locations", graph.locations.order.len);
     json_key_u64(view->w, "total_lines", graph.lines.order.len);

@@ -22,7 +22,7 @@ static const struct column sample_columns[] = {
     COLUMN(CELL_OPTIONAL, rss_breakdown_sample, other_anonymous_bytes),
 };
 
-static void forget(uint64_t *value, bool is_known)
+static void forget_figure(uint64_t *value, bool is_known)
 {
     *value = is_known ? *value : VALUE_UNKNOWN;
 }
@@ -34,17 +34,17 @@ static MUST_USE enum err write_samples(struct view *view, const struct rss_break
     const struct rss_breakdown_knows knows = rss_breakdown_knows(rss_breakdown);
     for (size_t i = 0; i < rss_breakdown->samples.len; i++) {
         struct rss_breakdown_sample row = rss_breakdown->samples.items[i];
-        forget(&row.anonymous_bytes, knows.kinds);
-        forget(&row.file_bytes, knows.kinds);
-        forget(&row.shmem_bytes, knows.kinds);
-        forget(&row.swap_bytes, knows.kinds);
-        forget(&row.minor_faults, knows.faults);
-        forget(&row.major_faults, knows.faults);
-        forget(&row.break_bytes, knows.areas);
-        forget(&row.data_bytes, knows.areas);
-        forget(&row.mapped_bytes, knows.areas);
-        forget(&row.live_bytes, row.has_live);
-        forget(&row.other_anonymous_bytes, row.has_live && knows.kinds);
+        forget_figure(&row.anonymous_bytes, knows.kinds);
+        forget_figure(&row.file_bytes, knows.kinds);
+        forget_figure(&row.shmem_bytes, knows.kinds);
+        forget_figure(&row.swap_bytes, knows.kinds);
+        forget_figure(&row.minor_faults, knows.faults);
+        forget_figure(&row.major_faults, knows.faults);
+        forget_figure(&row.break_bytes, knows.areas);
+        forget_figure(&row.data_bytes, knows.areas);
+        forget_figure(&row.mapped_bytes, knows.areas);
+        forget_figure(&row.live_bytes, row.has_live);
+        forget_figure(&row.other_anonymous_bytes, row.has_live && knows.kinds);
         TRY(rss_breakdown_sample_vec_push(&rows, row));
     }
     view_table(view, &TABLE("samples", sample_columns, rows.items, rows.len));

@@ -110,7 +110,7 @@ enum err view_run(struct view *view)
     return ERR_OK;
 }
 
-static bool knows(const struct summary *summary, enum cost cost)
+static bool knows_cost(const struct summary *summary, enum cost cost)
 {
     return (summary->unknown >> cost & 1) == 0;
 }
@@ -123,10 +123,10 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
         // The sum of the rows' own peaks was never live at one time.
         if (cost != COST_OWN_PEAK_BYTES) {
             json_key_known_u64(w, cost_get_info((enum cost)cost)->key, summary->costs.values[cost],
-                               knows(summary, (enum cost)cost));
+                               knows_cost(summary, (enum cost)cost));
         }
     }
-    const bool has_peak = knows(summary, COST_PEAK_BYTES);
+    const bool has_peak = knows_cost(summary, COST_PEAK_BYTES);
     json_key_known_u64(w, "peak_error_bytes", summary->peak_error_bytes, has_peak);
     json_key_known_u64(w, "peak_order_error_bytes", summary->peak_order_error_bytes, has_peak);
     json_key_known_u64(w, "peak_at_least_bytes", summary_peak_at_least(summary), has_peak);
@@ -141,7 +141,7 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
     json_key_u64(w, "unknown_frees", summary->unknown_frees);
     json_key_u64(w, "events", summary->events);
     json_key_known_u64(w, "allocations_per_second", (uint64_t)(summary->allocations_per_s + 0.5),
-                       knows(summary, COST_ALLOCATIONS) && summary->has_times);
+                       knows_cost(summary, COST_ALLOCATIONS) && summary->has_times);
     json_end_object(w);
 }
 

@@ -36,7 +36,7 @@ static const struct column point_columns[] = {
     ERROR_COLUMN("live_max_bytes_error", live_max_bytes_error),
 };
 
-static void forget(uint64_t *value, uint64_t *error, uint64_t known, enum cost cost)
+static void forget_figure(uint64_t *value, uint64_t *error, uint64_t known, enum cost cost)
 {
     *value = (known >> cost & 1) != 0 ? *value : VALUE_UNKNOWN;
     *error = (known >> cost & 1) != 0 ? *error : VALUE_UNKNOWN;
@@ -46,13 +46,13 @@ static void forget_unknown(struct point_row *row, uint64_t known)
 {
     struct timeline_point *point = &row->point;
     struct timeline_point *error = &row->error;
-    forget(&point->allocations, &error->allocations, known, COST_ALLOCATIONS);
-    forget(&point->allocated_bytes, &error->allocated_bytes, known, COST_ALLOCATED_BYTES);
-    forget(&point->frees, &error->frees, known, COST_FREES);
-    forget(&point->freed_bytes, &error->freed_bytes, known, COST_FREED_BYTES);
-    forget(&point->temporary, &error->temporary, known, COST_TEMPORARY);
-    forget(&point->live_bytes, &error->live_bytes, known, COST_PEAK_BYTES);
-    forget(&row->live_max_bytes, &row->live_max_bytes_error, known, COST_PEAK_BYTES);
+    forget_figure(&point->allocations, &error->allocations, known, COST_ALLOCATIONS);
+    forget_figure(&point->allocated_bytes, &error->allocated_bytes, known, COST_ALLOCATED_BYTES);
+    forget_figure(&point->frees, &error->frees, known, COST_FREES);
+    forget_figure(&point->freed_bytes, &error->freed_bytes, known, COST_FREED_BYTES);
+    forget_figure(&point->temporary, &error->temporary, known, COST_TEMPORARY);
+    forget_figure(&point->live_bytes, &error->live_bytes, known, COST_PEAK_BYTES);
+    forget_figure(&row->live_max_bytes, &row->live_max_bytes_error, known, COST_PEAK_BYTES);
 }
 
 // The highest level within a slice is recorded for the whole heap only. For a part, it is the
