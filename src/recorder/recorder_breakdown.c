@@ -7,12 +7,12 @@
 #include "aggregate/live_blocks/live_walk.h"
 #include "base/clock.h"
 #include "base/minmax.h"
+#include "base/page.h"
 #include "host/containers/map_u64.h"
 #include "host/os/file.h"
 #include "recorder/ingest/drain_books.h"
 
 enum {
-    PAGE = 4096,
     // about the size of glibc's struct pthread, which ends a thread's stack
     DESCRIPTOR_BYTES = 2304,
     WAITING_DIVISOR = 25, // waiting costs this part of what working does
@@ -100,11 +100,11 @@ own_ranges(const struct recorder_state *s, uint32_t slot, struct address_range_v
     const struct process_notes *notes = session_notes(s->session.memory, slot);
     for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
         const uint64_t note = atomic_load_explicit(&notes->ranges[i], memory_order_relaxed);
-        const uint64_t start = (note >> PAGE_NOTE_PAGES_BITS) * PAGE;
+        const uint64_t start = (note >> PAGE_NOTE_PAGES_BITS) * PAGE_BYTES;
         const uint64_t pages = note & (((uint64_t)1 << PAGE_NOTE_PAGES_BITS) - 1);
         if (note != 0) {
             TRY(address_range_vec_push(
-                out, (struct address_range){.start = start, .end = start + pages * PAGE}));
+                out, (struct address_range){.start = start, .end = start + pages * PAGE_BYTES}));
         }
     }
     return ERR_OK;
@@ -122,7 +122,7 @@ static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct
             thread_id != 0 && thread_id == drain->processes[lane->process].inner_pid;
         if (lane->process == slot && !is_first) {
             const uint64_t self = lane->reader.consumer.lane->self_address;
-            TRY(u64_vec_push(out, (self + DESCRIPTOR_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1)));
+            TRY(u64_vec_push(out, page_end(self + DESCRIPTOR_BYTES)));
         }
     }
     return ERR_OK;

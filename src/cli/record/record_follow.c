@@ -27,8 +27,7 @@
 enum {
     LOOK_MS_MIN = 100,
     LOOK_MS_MAX = 2000,
-    HELD_UP_MS = 500, // an ordinary end takes less
-    STAT_BYTES_MAX = 4096,
+    HELD_UP_MS = 500,   // an ordinary end takes less
     COST_DIVISOR = 500, // looking takes at most this part of a processor
 };
 
@@ -168,11 +167,7 @@ static void say_waiting(const struct follower *follower)
 // file system does not answer (attach_step.h).
 static bool is_held_up(struct follower *follower)
 {
-    CLEANUP(strbuf_release) struct strbuf stat = {0};
-    const char *end = proc_file_read(follower->recorder, "stat", STAT_BYTES_MAX, &stat)
-                          ? strrchr(strbuf_text(&stat), ')')
-                          : NULL;
-    const bool has_ended = end != NULL && strncmp(end, ") Z", 3) == 0;
+    const bool has_ended = proc_file_state(follower->recorder) == 'Z';
     const uint64_t now_ms = clock_monotonic_ms();
     follower->ended_ms = !has_ended ? 0 : follower->ended_ms != 0 ? follower->ended_ms : now_ms;
     return has_ended && now_ms - follower->ended_ms >= HELD_UP_MS;

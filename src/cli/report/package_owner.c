@@ -16,14 +16,12 @@
 #include "host/containers/vec.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
-#include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
 
 enum {
     PATIENCE_MS = 2000,
     PATIENCE_MAX_MS = 20000, // with a tool that works, or lacks a processor
     LOOK_MS = 50,
-    STAT_BYTES_MAX = 4096,
     OUTPUT_BYTES_MAX = 64 * 1024,
     READ_BYTES = 4096,
 };
@@ -72,11 +70,11 @@ static pid_t start_tool(char *const *arguments, int out_fd)
     return is_started ? pid : -1;
 }
 
+// Whether a process works, or would if it had a processor or its data from a disk.
 static bool is_working(pid_t pid)
 {
-    CLEANUP(strbuf_release) struct strbuf stat = {0};
-    return proc_file_read(pid, "stat", STAT_BYTES_MAX, &stat) &&
-           proc_text_is_working(strbuf_text(&stat));
+    const char state = proc_file_state(pid);
+    return state == 'R' || state == 'D';
 }
 
 // Append the output of the tool at `fd` until its end, the end of the patience, or the limit.

@@ -35,15 +35,19 @@ enum err proc_file_watch(pid_t pid, int *out_fd, struct err_info *info)
     return ERR_OK;
 }
 
+// Return the state in a text of stat: "stat", or that of a thread.
+static char state_in(pid_t pid, const char *name)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    return proc_file_read(pid, name, STAT_BYTES_MAX, &text) ? proc_text_state(strbuf_text(&text))
+                                                            : 'X';
+}
+
 static bool has_ended(pid_t pid, const char *task)
 {
     char name[32];
-    CLEANUP(strbuf_release) struct strbuf text = {0};
     const int length = snprintf(name, sizeof(name), "task/%s/stat", task);
-    if (length >= (int)sizeof(name) || !proc_file_read(pid, name, STAT_BYTES_MAX, &text)) {
-        return true;
-    }
-    const char state = proc_text_state(strbuf_text(&text));
+    const char state = length < (int)sizeof(name) ? state_in(pid, name) : 'X';
     return state == 'Z' || state == 'X';
 }
 
@@ -78,6 +82,11 @@ uint64_t proc_file_own_start(void)
     return file_read("/proc/self/stat", STAT_BYTES_MAX, &text, NULL) == ERR_OK
                ? proc_text_start(strbuf_text(&text))
                : 0;
+}
+
+char proc_file_state(pid_t pid)
+{
+    return state_in(pid, "stat");
 }
 
 pid_t proc_file_parent(pid_t pid)

@@ -61,18 +61,6 @@ char proc_text_state(const char *text)
     return state != '\0' ? state : 'X';
 }
 
-bool proc_text_is_working(const char *text)
-{
-    const char state = proc_text_state(text);
-    return state == 'R' || state == 'D';
-}
-
-bool proc_text_is_stopped(const char *text)
-{
-    const char state = proc_text_state(text);
-    return state == 'T' || state == 't';
-}
-
 uint64_t proc_text_start(const char *text)
 {
     return number_field(stat_field(text, 22));

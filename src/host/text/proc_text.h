@@ -25,12 +25,6 @@ uint32_t proc_text_innermost_pid(const char *text);
 // stat: the state of the process or thread: R, S, D, Z, ...; X if it is missing, as of a dead one.
 char proc_text_state(const char *text);
 
-// stat: whether the process works, or would if it had a processor or its data from a disk.
-bool proc_text_is_working(const char *text);
-
-// stat: whether a signal or a tracer has stopped the process.
-bool proc_text_is_stopped(const char *text);
-
 // stat: the start of the process in kernel ticks.
 uint64_t proc_text_start(const char *text);
 

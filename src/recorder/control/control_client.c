@@ -18,7 +18,6 @@
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/number.h"
-#include "host/text/proc_text.h"
 #include "recorder/control/control_socket.h"
 
 #define SOCKET_LIST_BYTES_MAX (64u << 20)
@@ -29,7 +28,6 @@ enum {
     LOOK_MS = 25,            // between two searches for recorders
     LOOK_MS_MAX = 50,        // as which a longer one counts
     NAME_BYTES = 64,         // of a socket, at most
-    STAT_BYTES_MAX = 4096,
 };
 
 // A recorder that is asked for its recording.
@@ -237,12 +235,12 @@ static const struct asked *hear_recorders(struct asked_vec *recorders, const str
 // Return whether the recorder at `fd` is stopped, or cannot be seen from here.
 static bool is_stopped(int fd)
 {
-    CLEANUP(strbuf_release) struct strbuf stat = {0};
     struct ucred peer_is = {0};
     socklen_t bytes = sizeof(peer_is);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) != 0 || peer_is.pid <= 0 ||
-           !proc_file_read(peer_is.pid, "stat", STAT_BYTES_MAX, &stat) ||
-           proc_text_is_stopped(strbuf_text(&stat));
+    const bool is_known =
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) == 0 && peer_is.pid > 0;
+    const char state = is_known ? proc_file_state(peer_is.pid) : 'X';
+    return state == 'T' || state == 't' || state == 'X'; // stopped by a signal or a tracer, or gone
 }
 
 // Return for how long to ask in all. A recorder that runs will answer: it works, or the machine is

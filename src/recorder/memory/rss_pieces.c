@@ -12,7 +12,6 @@
 #define LIBRARY_NAME "/libcairn_preload.so"
 
 enum {
-    PAGE = 4096,
     ARENA_BYTES = 64 << 20,    // HEAP_MAX_SIZE of glibc on 64-bit machines
     STACK_BYTES_MAX = 8 << 20, // default of a thread's stack
     PAUSE_AREAS = 1024,

@@ -8,12 +8,12 @@
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "base/order.h"
+#include "base/page.h"
 #include "base/search.h"
 #include "host/os/file.h"
 #include "recorder/release/block_extent.h"
 
 enum {
-    PAGE = 4096,
     FREE_HEAD = 48,      // of a free chunk: what malloc_trim keeps of it
     HEAP_ENDS = 1 << 20, // a heap that is so much smaller than it may be has its arena's top
     RECENT_PARTS = 256,
@@ -292,9 +292,8 @@ static void measure_free(struct splitting *s)
         if (piece == NULL || piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
             continue;
         }
-        const struct address_range pages = {.start = (range.start + FREE_HEAD + PAGE - 1) &
-                                                     ~(uint64_t)(PAGE - 1),
-                                            .end = range.end & ~(uint64_t)(PAGE - 1)};
+        const struct address_range pages = {.start = page_end(range.start + FREE_HEAD),
+                                            .end = page_start(range.end)};
         const uint64_t page_bytes =
             pages.start < pages.end ? resident_in_piece(s, piece, pages) : 0;
         piece->free_bytes += resident_in_piece(s, piece, range);
@@ -379,18 +378,19 @@ static void share_out(struct splitting *s, size_t first, size_t end)
     struct rss_piece *largest = s->pieces.items + first;
     for (size_t i = first; i < end; i++) {
         struct rss_piece *piece = s->pieces.items + i;
-        piece->rss_bytes =
-            has_pages(s, piece)
-                ? resident_pages_count(&s->pages, piece->area, piece->start, piece->end)
-                : (piece->end - area->start) / PAGE - (piece->start - area->start) / PAGE;
+        piece->rss_bytes = has_pages(s, piece) ? resident_pages_count(&s->pages, piece->area,
+                                                                      piece->start, piece->end)
+                                               : (piece->end - area->start) / PAGE_BYTES -
+                                                     (piece->start - area->start) / PAGE_BYTES;
         total += piece->rss_bytes;
         largest = piece->rss_bytes > largest->rss_bytes ? piece : largest;
     }
     uint64_t given = 0;
     for (size_t i = first; i < end; i++) {
         struct rss_piece *piece = s->pieces.items + i;
-        piece->rss_bytes = min_u64(share(area->rss_bytes / PAGE, piece->rss_bytes, total) * PAGE,
-                                   piece->end - piece->start);
+        piece->rss_bytes =
+            min_u64(share(area->rss_bytes / PAGE_BYTES, piece->rss_bytes, total) * PAGE_BYTES,
+                    piece->end - piece->start);
         given += piece->rss_bytes;
     }
     largest->swap_bytes = area->swap_bytes;
