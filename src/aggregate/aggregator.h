@@ -107,7 +107,7 @@ struct aggregator {
     struct map_u64 last_of_pid;              // pid -> index of its latest image
     size_t running_count;                    // processes that have not ended
     // the process that ended last, until another one begins; or NULL
-    struct aggregator_process *lingering;
+    struct aggregator_process *last_ended;
     struct peak_bound bound;
     uint64_t unknown_frees;
     uint64_t unrecorded_frees;   // frees of blocks that were allocated while recording was stopped

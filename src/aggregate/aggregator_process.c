@@ -64,12 +64,12 @@ static uint64_t left_ms_of(const struct aggregator *aggregator,
 }
 
 // Begin another process: the blocks of the last one no longer end the recording.
-static void end_lingering(struct aggregator *aggregator)
+static void settle_last_ended(struct aggregator *aggregator)
 {
-    if (aggregator->lingering != NULL) {
-        aggregator->lingering->record.left_ms = left_ms_of(aggregator, aggregator->lingering);
-        aggregator->lingering = NULL;
-        aggregator->totals.sums.lingering_bytes = 0;
+    if (aggregator->last_ended != NULL) {
+        aggregator->last_ended->record.left_ms = left_ms_of(aggregator, aggregator->last_ended);
+        aggregator->last_ended = NULL;
+        aggregator->totals.sums.last_ended_bytes = 0;
     }
 }
 
@@ -81,8 +81,8 @@ static void leave_heap(struct aggregator *aggregator, struct aggregator_process 
     if (aggregator->running_count > 0) {
         process->record.left_ms = left_ms_of(aggregator, process);
     } else {
-        aggregator->lingering = process;
-        aggregator->totals.sums.lingering_bytes = process->live_bytes;
+        aggregator->last_ended = process;
+        aggregator->totals.sums.last_ended_bytes = process->live_bytes;
     }
 }
 
@@ -179,7 +179,7 @@ enum err aggregator_process_begin(struct aggregator *aggregator,
         return err;
     }
     aggregator->processes.items[aggregator->processes.len++] = process;
-    end_lingering(aggregator);
+    settle_last_ended(aggregator);
     aggregator->running_count++;
     *out = process;
     const bool is_copy = parent != NULL && (what->flags & REC_PROCESS_FORKED) != 0;

@@ -20,7 +20,7 @@ static void account_slice(struct rec_slice *slice,
     slice->frees += sums->frees - opened->frees;
     slice->freed_bytes += sums->freed_bytes - opened->freed_bytes;
     slice->temporary += sums->temporary - opened->temporary;
-    slice->live_bytes = sums->live_bytes + sums->lingering_bytes;
+    slice->live_bytes = sums->live_bytes + sums->last_ended_bytes;
     uint64_t max_bytes = sums->slice_max_bytes;
     max_bytes = max_u64(max_bytes, slice->live_bytes);
     if (max_bytes > slice->live_max_bytes) {
@@ -71,7 +71,7 @@ uint32_t series_advance(struct series *series, struct running_sums *sums, uint64
         shift++;
     }
     uint32_t target = (uint32_t)(now_ms / series->slice_ms);
-    const uint64_t live_bytes = sums->live_bytes + sums->lingering_bytes;
+    const uint64_t live_bytes = sums->live_bytes + sums->last_ended_bytes;
     while (series->current < target) {
         series->current++;
         series->slices[series->current] =

@@ -24,7 +24,7 @@ struct running_sums {
     uint64_t slice_max_bytes; // highest live_bytes since series_advance last reset it
     // live at the end of the last process, until another one begins. Slices include it, so that a
     // recording ends with the bytes that were live at its end
-    uint64_t lingering_bytes;
+    uint64_t last_ended_bytes;
 };
 
 struct series {

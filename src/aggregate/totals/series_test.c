@@ -111,7 +111,7 @@ static void what_the_last_process_held_counts_to_the_end(void **state)
     series_init(&series);
     feed(&series, &sums, &(struct moment){.time_ms = 0, .allocated_bytes = 100});
     sums.live_bytes -= 100; // the process ends, and is the last one
-    sums.lingering_bytes = 100;
+    sums.last_ended_bytes = 100;
     assert_int_equal(series_collect(&series, &sums, slices), 1);
     assert_int_equal(slices[0].live_bytes, 100);
     assert_int_equal(series_advance(&series, &sums, 2), 0);
@@ -119,7 +119,7 @@ static void what_the_last_process_held_counts_to_the_end(void **state)
     assert_int_equal(slices[0].live_bytes, 100);
     assert_int_equal(slices[1].live_bytes, 100);
     assert_int_equal(slices[2].live_max_bytes, 100);
-    sums.lingering_bytes = 0; // it is not: another one begins
+    sums.last_ended_bytes = 0; // it is not: another one begins
     assert_int_equal(series_advance(&series, &sums, 4), 0);
     assert_int_equal(series_collect(&series, &sums, slices), 5);
     assert_int_equal(slices[1].live_bytes, 100);

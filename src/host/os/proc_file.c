@@ -39,16 +39,17 @@ enum err proc_file_watch(pid_t pid, int *out_fd, struct err_info *info)
 static char state_in(pid_t pid, const char *name)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    return proc_file_read(pid, name, STAT_BYTES_MAX, &text) ? proc_text_state(strbuf_text(&text))
-                                                            : 'X';
+    (void)proc_file_read(pid, name, STAT_BYTES_MAX,
+                         &text); // else it is empty, as that of a dead one
+    return proc_text_state(strbuf_text(&text));
 }
 
 static bool has_ended(pid_t pid, const char *task)
 {
     char name[32];
     const int length = snprintf(name, sizeof(name), "task/%s/stat", task);
-    const char state = length < (int)sizeof(name) ? state_in(pid, name) : 'X';
-    return state == 'Z' || state == 'X';
+    const char state = state_in(pid, name);
+    return length >= (int)sizeof(name) || state == 'Z' || state == 'X';
 }
 
 pid_t proc_file_living(pid_t pid)

@@ -57,8 +57,11 @@ static const char *stat_field(const char *text, int number)
 
 char proc_text_state(const char *text)
 {
-    const char state = *stat_field(text, 3);
-    return state != '\0' ? state : 'X';
+    const char *state = stat_field(text, 3);
+    if (*state == '\0') {
+        return 'X';
+    }
+    return *state;
 }
 
 uint64_t proc_text_start(const char *text)

@@ -237,9 +237,10 @@ static bool is_stopped(int fd)
 {
     struct ucred peer_is = {0};
     socklen_t bytes = sizeof(peer_is);
-    const bool is_known =
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) == 0 && peer_is.pid > 0;
-    const char state = is_known ? proc_file_state(peer_is.pid) : 'X';
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) != 0 || peer_is.pid <= 0) {
+        return true;
+    }
+    const char state = proc_file_state(peer_is.pid);
     return state == 'T' || state == 't' || state == 'X'; // stopped by a signal or a tracer, or gone
 }
 

@@ -79,7 +79,7 @@ struct drain_process {
     bool is_dead;
     bool is_replaced;      // dead: its process continues as another image
     bool has_next_image;   // which is recorded
-    bool is_lingering;     // alive long after it noted its exit
+    bool is_past_its_exit; // alive long after it noted its exit
     bool is_our_namespace; // its thread ids are valid for us
     uint32_t lane_count;
     uint32_t killed_threads; // lanes that were open when it was dead

@@ -24,7 +24,7 @@ static uint64_t pending_of(const struct drain_lane *lane, uint32_t *which)
 static uint64_t exit_of(const struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
-    if (process->aggregator == NULL || process->is_dead || process->is_lingering) {
+    if (process->aggregator == NULL || process->is_dead || process->is_past_its_exit) {
         return UINT64_MAX;
     }
     const uint64_t stamp = atomic_load_explicit(
@@ -53,7 +53,7 @@ static uint64_t first_pending(struct drain *drain, bool is_given_up)
     for (uint32_t slot = 0; slot < drain->slot_count && drain->process_count > 1; slot++) {
         const uint64_t exited = exit_of(drain, slot);
         if (exited == drain->pending_stamp && is_given_up) {
-            drain->processes[slot].is_lingering = true;
+            drain->processes[slot].is_past_its_exit = true;
             continue;
         }
         first = min_u64(first, exited);

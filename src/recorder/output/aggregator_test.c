@@ -418,7 +418,7 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
     assert_int_equal(f.aggregator.totals.sums.live_bytes, 500);
     assert_int_equal(second->record.left_ms, f.aggregator.totals.now_ms + 1);
     // another process is still running
-    assert_int_equal(f.aggregator.totals.sums.lingering_bytes, 0);
+    assert_int_equal(f.aggregator.totals.sums.last_ended_bytes, 0);
     whole_snapshot_check(&f.aggregator); // at the peak: 600 of the one, 500 of the other
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 600);
     e = (struct event){
@@ -586,12 +586,12 @@ static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
     assert_int_equal(aggregator_process_begin(&f.aggregator, &record, &image), ERR_OK);
     assert_int_equal(image->record.epoch, 1);
     assert_int_equal(f.process->record.left_ms, 1); // its image has ended
-    assert_null(f.aggregator.lingering);
+    assert_null(f.aggregator.last_ended);
     assert_int_equal(aggregator_process_end(&f.aggregator, image,
                                             &(struct aggregator_process_ending){.end_ms = 1}),
                      ERR_OK);
     assert_int_equal(image->record.left_ms, 0); // the last one: the heap ends with its blocks
-    assert_ptr_equal(f.aggregator.lingering, image);
+    assert_ptr_equal(f.aggregator.last_ended, image);
     assert_true((image->record.flags & REC_PROCESS_MAIN) != 0);
     assert_true((f.aggregator.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
     aggregator_release(&f.aggregator);
