@@ -9,7 +9,6 @@
 
 #include "agent_image_arch.h"
 #include "base/page.h"
-#include "inject/process/target_process.h"
 
 #define SPAN_MAX ((uint64_t)64 << 20)
 

@@ -2,7 +2,6 @@
 // recorder_detach: the recorder's part of letting processes go at the end. See recorder_state.h.
 #include <stdint.h>
 
-#include "base/clock.h"
 #include "host/containers/map_u64.h"
 #include "host/os/process_search.h"
 #include "recorder/recorder_state.h"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/order.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "recorder/outside/glibc_heap.h"

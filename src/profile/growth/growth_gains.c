@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "base/minmax.h"
-
 enum {
     PARTS = 32,        // of a window, in which pauses are looked for
     PAUSE_PARTS = 4,   // at least
