@@ -532,12 +532,12 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// CAIRN_SAMPLING_SEEDS: of each stream. By day it is half as many as by night.
+// CAIRN_SAMPLING_SEEDS: of each stream. By day it is a quarter of those by night.
 static uint32_t peak_seeds(void)
 {
     const char *count = getenv("CAIRN_SAMPLING_SEEDS");
     const int seeds = count != NULL ? atoi(count) : 0;
-    return seeds > 0 && seeds <= PEAK_SEEDS_MAX ? (uint32_t)seeds : PEAK_SEEDS / step_by_day(2);
+    return seeds > 0 && seeds <= PEAK_SEEDS_MAX ? (uint32_t)seeds : PEAK_SEEDS / step_by_day(4);
 }
 
 static void check_peaks(const struct stream *stream)

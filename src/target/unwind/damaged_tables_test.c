@@ -123,7 +123,7 @@ static void run_all(const void *code)
 {
     struct copy copy;
     copy_tables(code, &copy);
-    unsigned rounds = getenv("CAIRN_TEST_LONG") != NULL ? 200000 : 3000 / step_by_day(3);
+    unsigned rounds = getenv("CAIRN_TEST_LONG") != NULL ? 200000 : 3000 / step_by_day(6);
     assert_true(run_at(&copy.table, (uint64_t)code));
     for (unsigned i = 0; i < rounds; i++) {
         damage_and_run(&copy, 20);
