@@ -67,8 +67,8 @@ def assert_same_stacks(recording, expected, modules, chosen="chosen_point"):
 @pytest.mark.parametrize("name, sizes, extra", [
     ("calls", range(7001, 7005), ()),
     ("calls_apart_pie", range(7001, 7005), ()),
-    ("calls_apart_fixed", range(7001, 7005), ()),
-    ("calls_writable", range(7001, 7005), ()),
+    pytest.param("calls_apart_fixed", range(7001, 7005), (), marks=pytest.mark.nightly),
+    pytest.param("calls_writable", range(7001, 7005), (), marks=pytest.mark.nightly),
     ("objects", range(7101, 7107), ()),
     ("traits", range(7201, 7205), ()),
     ("shared_user", range(7301, 7303), ("libshared_part.so",)),
