@@ -88,7 +88,7 @@ META = {
     "marks": MARKS, "processes": int, "threads": int,
     "baseline": Nullable({"file": FILE, "run": RUN, "runtime_ms": int, "damage": Nullable(str)}),
     "capabilities": {key: bool for key in ("time_range", "slices", "sizes", "lifetimes", "rss",
-                                           "mappings", "growth", "source", "adhoc")},
+                                           "mappings", "growth", "source", "adhoc", "blocks")},
     "costs": Table(key=str, unit=OneOf("bytes", "calls"), phrase=str), "editor": Nullable(str)}
 
 # Route -> the answer's fields beyond the envelope. `selection` is there unless in NO_SELECTION.
@@ -133,7 +133,8 @@ ROUTES = {
     "tree": {
         "direction": OneOf("top_down", "bottom_up"), "sort": OneOf(*COSTS), "total_nodes": int, "complete": bool,
         "nodes": Table(id=int, parent=Nullable(int), depth=int, inlined=bool, pruned=bool,
-                       child_count=int, function=Nullable(int), self=costs_of(), total=costs_of()),
+                       child_count=int, function=Nullable(int), location=Nullable(int), self=costs_of(),
+                       total=costs_of()),
         "search": Nullable({"matched_nodes": int, "totals": costs_of(COSTS)}), "code": CODE},
     "stacks": {
         "total_count": int,
@@ -181,7 +182,7 @@ ROUTES = {
                        growth_confidence=OneOf("none", "low", "medium", "high"),
                        slope_bytes_per_s=Nullable((int, float)), slope_ms=Nullable(int), grew_until_ms=Nullable(int), first_ms=Nullable(int),
                        last_ms=Nullable(int), latest_kept_ms=Nullable(int)),
-        "frames": FRAMES, "suppressions": SUPPRESSIONS,
+        "history_parts": int, "history": [int], "frames": FRAMES, "suppressions": SUPPRESSIONS,
         "code": CODE},
     "rss": {
         "peak_rss_bytes": int, "peak_rss_ms": int,

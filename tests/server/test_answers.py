@@ -25,7 +25,7 @@ def test_the_description_names_every_route_parameter_and_field(server):
     described = set(re.findall(r"/api/v1/(\w+)|(?<=, `)/(\w+)(?=`)", page))
     names = {first or second for first, second in described}
     assert set(ROUTES) - names == set()
-    assert names - set(ROUTES) <= {"events", "baseline", "work", "token"}
+    assert names - set(ROUTES) <= {"blocks", "events", "baseline", "work", "token"}
 
     def fields(value):
         if isinstance(value, dict):
@@ -394,6 +394,21 @@ def test_time_ranges_count_blocks_by_birth_and_death(server):
     assert server.try_get("summary", from_ms=5, to_ms=5).status == 400
     tree = server.get("tree", from_ms=500, to_ms=1000)
     assert tree["nodes"]["total"]["allocations"][0] == 36
+
+
+def test_two_ranges_of_one_recording_are_compared(server):
+    ranges = {"from_ms": 500, "to_ms": 1000, "old_from_ms": 0, "old_to_ms": 400}
+    selection = server.get("summary", diff=1, **ranges)["selection"]
+    assert selection["totals"]["allocations"] == 36
+    assert selection["baseline_totals"]["allocations"] == 600 + 5 + 2
+    nodes = server.get("tree", diff=1, limit=0, direction="bottom_up", **ranges)["nodes"]
+    assert (nodes["total"]["allocations"][0], nodes["old_total"]["allocations"][0]) == (36, 607)
+    top = [place for place, depth in enumerate(nodes["depth"]) if depth == 1]
+    assert sum(nodes["total"]["allocations"][place] for place in top) == 36
+    assert sum(nodes["old_total"]["allocations"][place] for place in top) == 607
+    assert server.get("summary", **ranges)["selection"]["baseline_totals"] is None
+    assert server.try_get("summary", diff=1, old_from_ms=5, old_to_ms=5).status == 400
+    assert server.try_get("summary", diff=1).status == 409
 
 
 def test_charts_hold_all_that_happened(server):

@@ -33,6 +33,10 @@ bool strbuf_reserve(struct strbuf *sb, size_t extra)
     if (sb->failed) {
         return false;
     }
+    if (sb->most > 0 && extra > sb->most - sb->len) {
+        sb->failed = true;
+        return false;
+    }
     if (extra < sb->cap - sb->len) { // never equal: the terminator needs its byte
         return true;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // strbuf: a growable string, always terminated by a zero.
 //
-// Appending does not report failures. After the first append without memory, `failed` is set and
+// Appending does not report failures. After the first append without memory, or beyond `most`,
+// `failed` is set and
 // later appends do nothing; the caller checks once, at the end, with strbuf_result. A zeroed strbuf
 // is empty and valid. It may hold zero bytes.
 // Invariant: data is NULL, or data[len] == 0 and len < cap. Context: H; one thread at a time.
@@ -19,6 +20,7 @@ struct strbuf {
     char *data; // owned; NULL until the first append. Read it with strbuf_text
     size_t len;
     size_t cap;
+    size_t most; // bytes that it may hold, set by its owner; 0: any number
     bool failed;
 };
 

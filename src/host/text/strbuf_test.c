@@ -87,12 +87,28 @@ static void taking_moves_the_text_out(void **state)
     assert_null(strbuf_take(&sb));
 }
 
+static void it_holds_no_more_than_it_may(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf sb = {.most = 5};
+    strbuf_append_text(&sb, "12345");
+    assert_false(sb.failed);
+    strbuf_append_char(&sb, '6');
+    assert_true(sb.failed);
+    assert_string_equal(strbuf_text(&sb), "12345");
+    strbuf_clear(&sb);
+    strbuf_append(&sb, "123456", 6);
+    assert_int_equal(strbuf_result(&sb), ERR_NO_MEMORY);
+    assert_string_equal(strbuf_text(&sb), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_join),
         cmocka_unit_test(it_is_terminated_at_every_length),
         cmocka_unit_test(a_failure_is_walk_cache_until_it_is_cleared),
+        cmocka_unit_test(it_holds_no_more_than_it_may),
         cmocka_unit_test(a_stream_fails_with_its_text),
         cmocka_unit_test(taking_moves_the_text_out),
     };

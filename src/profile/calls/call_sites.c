@@ -87,7 +87,7 @@ static MUST_USE enum err group_stacks(struct call_sites *sites, const struct ass
     return ERR_OK;
 }
 
-enum err call_sites_build(const struct selection *selection, struct call_sites *out)
+static MUST_USE enum err build_whole(const struct selection *selection, struct call_sites *out)
 {
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(assignment_release) struct assignment assignment = {0};
@@ -98,7 +98,7 @@ enum err call_sites_build(const struct selection *selection, struct call_sites *
     return ERR_OK;
 }
 
-enum err call_sites_build_alone(const struct selection *selection, struct call_sites *out)
+static MUST_USE enum err build_alone(const struct selection *selection, struct call_sites *out)
 {
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(assignment_release) struct assignment assignment = {0};
@@ -117,8 +117,49 @@ enum err call_sites_build_alone(const struct selection *selection, struct call_s
     return ERR_OK;
 }
 
+static enum err keep_whole(const void *selection, void *out)
+{
+    return build_whole(selection, out);
+}
+
+static enum err keep_alone(const void *selection, void *out)
+{
+    return build_alone(selection, out);
+}
+
+static void release_kept(void *sites)
+{
+    call_sites_release(sites);
+}
+
+// Borrow kept sites.
+static MUST_USE enum err
+lend(const struct selection *selection, const struct kept_kind *kind, struct call_sites *out)
+{
+    const void *kept;
+    TRY(kept_results_get(selection->kept, kind, selection, &kept));
+    *out = *(const struct call_sites *)kept;
+    out->is_lent = true;
+    return ERR_OK;
+}
+
+enum err call_sites_build(const struct selection *selection, struct call_sites *out)
+{
+    static const struct kept_kind kind = {sizeof(*out), keep_whole, release_kept};
+    return selection->kept != NULL ? lend(selection, &kind, out) : build_whole(selection, out);
+}
+
+enum err call_sites_build_alone(const struct selection *selection, struct call_sites *out)
+{
+    static const struct kept_kind kind = {sizeof(*out), keep_alone, release_kept};
+    return selection->kept != NULL ? lend(selection, &kind, out) : build_alone(selection, out);
+}
+
 void call_sites_release(struct call_sites *sites)
 {
+    if (sites->is_lent) {
+        *sites = (struct call_sites){0};
+    }
     call_tree_release(&sites->tree);
     call_site_vec_release(&sites->sites);
     u32_vec_release(&sites->stacks);

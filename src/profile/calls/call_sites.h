@@ -12,6 +12,7 @@
 // Context: H.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@ struct call_sites {
     struct costs_vec costs;   // owned; one entry for each node with costs
     struct u32_vec costs_of;  // owned; by node: index in `costs`, REC_NONE where no stack ends
     struct u32_vec row_sites; // owned; by index in the selection; call_sites_build_alone only
+    bool is_lent;             // all of this is borrowed from selection.kept
 };
 
 // The costs of one stack. A stack is a node where at least one stack ends.
@@ -46,6 +48,7 @@ static inline const struct costs *call_sites_costs(const struct call_sites *site
     return sites->costs.items + sites->costs_of.items[stack];
 }
 
+// Both borrow from selection.kept if the selection has it. The result must not be changed.
 enum err call_sites_build(const struct selection *selection, struct call_sites *out) MUST_USE;
 
 // Build only the sites, with the same ids and costs, and without tree and stacks (stack_count is

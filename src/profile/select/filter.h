@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "host/os/cancel.h"
+#include "host/threads/kept_results.h"
 #include "profile/model/cost.h"
 #include "profile/model/profile.h"
 #include "profile/select/bucket_range.h"
@@ -86,7 +87,9 @@ struct selection {
     struct flag_vec shown; // owned; by node of the recording: its stack shows its frame; empty: all
     struct flag_vec starts;    // owned; by location: stacks begin at the outermost one
     bool is_everything;        // no restriction was set
+    bool is_lent;              // what is owned belongs to another selection
     struct cancel *cancel;     // borrowed; the filter's
+    struct kept_results *kept; // borrowed; shared by views of this selection; NULL: nothing is kept
     struct progress *progress; // borrowed; shows the progress of long work; NULL: silent
 };
 
@@ -100,6 +103,9 @@ enum err profile_select(const struct profile *profile,
                         struct err_info *info) MUST_USE;
 
 void selection_release(struct selection *selection);
+
+// Borrow a selection with all its rows and `kept`, for work that `cancel` may stop.
+struct selection selection_lend(const struct selection *selection, struct cancel *cancel);
 
 // Whether the selection knows `cost`: it is not in `unknown`.
 bool selection_knows(const struct selection *selection, enum cost cost);

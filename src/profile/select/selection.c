@@ -70,6 +70,8 @@ enum err selection_at_end(const struct selection *selection, struct selection *o
     part.matches = (struct suppression_match_vec){0};
     part.shown = (struct flag_vec){0};
     part.starts = (struct flag_vec){0};
+    part.kept = NULL;
+    part.is_lent = false;
     part.is_everything = false;
     TRY(copy_flags(&selection->shown, &part.shown));
     TRY(copy_flags(&selection->starts, &part.starts));
@@ -84,8 +86,19 @@ enum err selection_at_end(const struct selection *selection, struct selection *o
     return ERR_OK;
 }
 
+struct selection selection_lend(const struct selection *selection, struct cancel *cancel)
+{
+    struct selection lent = *selection;
+    lent.is_lent = true;
+    lent.cancel = cancel;
+    return lent;
+}
+
 void selection_release(struct selection *selection)
 {
+    if (selection->is_lent) {
+        *selection = (struct selection){0};
+    }
     u32_vec_release(&selection->rows);
     costs_vec_release(&selection->costs);
     u32_vec_release(&selection->rules);

@@ -182,7 +182,7 @@ static void narrow_peak_of_part(const struct selection *selection, struct summar
     }
 }
 
-enum err summary_build(const struct selection *selection, struct summary *out)
+static MUST_USE enum err build(const struct selection *selection, struct summary *out)
 {
     const struct recording *recording = &selection->profile->recording;
     struct summary summary = {
@@ -222,6 +222,28 @@ enum err summary_build(const struct selection *selection, struct summary *out)
     TRY(rss_breakdown_build(selection->profile, 0, &rss_breakdown));
     summary.peak_rss_bytes = rss_breakdown.peak_rss_bytes;
     *out = summary;
+    return ERR_OK;
+}
+
+static enum err keep(const void *selection, void *out)
+{
+    return build(selection, out);
+}
+
+static void release_kept(void *summary)
+{
+    (void)summary; // owns nothing
+}
+
+enum err summary_build(const struct selection *selection, struct summary *out)
+{
+    static const struct kept_kind kind = {sizeof(*out), keep, release_kept};
+    if (selection->kept == NULL) {
+        return build(selection, out);
+    }
+    const void *kept;
+    TRY(kept_results_get(selection->kept, &kind, selection, &kept));
+    *out = *(const struct summary *)kept;
     return ERR_OK;
 }
 

@@ -79,8 +79,8 @@ static MUST_USE enum err sort_rows(struct row_groups *groups,
     return ERR_OK;
 }
 
-enum err
-row_groups_build(const struct selection *selection, enum row_group_by by, struct row_groups *out)
+static MUST_USE enum err
+build(const struct selection *selection, enum row_group_by by, struct row_groups *out)
 {
     CLEANUP(row_groups_release) struct row_groups groups = {.profile = selection->profile};
     CLEANUP(u32_vec_release) struct u32_vec group_of = {0};
@@ -90,8 +90,49 @@ row_groups_build(const struct selection *selection, enum row_group_by by, struct
     return ERR_OK;
 }
 
+static enum err keep_by_site(const void *selection, void *out)
+{
+    return build(selection, ROW_GROUPS_BY_SITE, out);
+}
+
+static enum err keep_by_site_alone(const void *selection, void *out)
+{
+    return build(selection, ROW_GROUPS_BY_SITE_ALONE, out);
+}
+
+static enum err keep_by_stack(const void *selection, void *out)
+{
+    return build(selection, ROW_GROUPS_BY_STACK, out);
+}
+
+static void release_kept(void *groups)
+{
+    row_groups_release(groups);
+}
+
+enum err
+row_groups_build(const struct selection *selection, enum row_group_by by, struct row_groups *out)
+{
+    static const struct kept_kind kinds[] = {
+        [ROW_GROUPS_BY_SITE] = {sizeof(*out), keep_by_site, release_kept},
+        [ROW_GROUPS_BY_SITE_ALONE] = {sizeof(*out), keep_by_site_alone, release_kept},
+        [ROW_GROUPS_BY_STACK] = {sizeof(*out), keep_by_stack, release_kept},
+    };
+    if (selection->kept == NULL) {
+        return build(selection, by, out);
+    }
+    const void *kept;
+    TRY(kept_results_get(selection->kept, &kinds[by], selection, &kept));
+    *out = *(const struct row_groups *)kept;
+    out->is_lent = true;
+    return ERR_OK;
+}
+
 void row_groups_release(struct row_groups *groups)
 {
+    if (groups->is_lent) {
+        *groups = (struct row_groups){0};
+    }
     call_sites_release(&groups->sites);
     row_group_vec_release(&groups->groups);
     u32_vec_release(&groups->rows);

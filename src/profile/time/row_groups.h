@@ -39,8 +39,10 @@ struct row_groups {
     struct row_group_vec groups;   // owned
     struct u32_vec rows;           // owned; by group
     struct u32_vec row_first;      // owned; groups + 1 entries
+    bool is_lent;                  // all of this is borrowed from selection.kept
 };
 
+// Borrow from selection.kept if the selection has it. The result must not be changed.
 enum err row_groups_build(const struct selection *selection,
                           enum row_group_by by,
                           struct row_groups *out) MUST_USE;

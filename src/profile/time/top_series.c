@@ -89,9 +89,8 @@ static MUST_USE enum err rank(struct top_series *series,
     cancel_stage(cancel, candidates.len);
     for (size_t i = 0; i < candidates.len; i++) {
         struct top_series_entry entry = candidates.items[i];
-        if (top->len == top_count &&
-            (top_count == 0 || top->items[top_count - 1].score > entry.score)) {
-            break; // no later group can enter
+        if (top->len == top_count && compare_entries(&top->items[top_count - 1], &entry) < 0) {
+            break; // no later group can enter: its bound is lower, or as high and its number higher
         }
         TRY(cancel_step(cancel));
         row_groups_timeline(&series->groups, entry.group, scratch->items);
@@ -200,7 +199,10 @@ enum err top_series_build(const struct selection *selection,
     CLEANUP(top_series_release) struct top_series series = {0};
     CLEANUP(timeline_point_vec_release) struct timeline_point_vec scratch = {0};
     TRY(timeline_point_vec_resize(&scratch, selection->profile->recording.slice_count));
-    TRY(row_groups_build(selection, by, &series.groups));
+    if (top_count > 0) {
+        TRY(row_groups_build(selection, by, &series.groups));
+    }
+    series.groups.profile = selection->profile;
     TRY(timeline_build(selection, &series.timeline));
     TRY(rank(&series, value, top_count, selection->cancel, &scratch));
     TRY(draw(&series, value, selection->is_everything, &scratch));

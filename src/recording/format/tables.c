@@ -89,6 +89,10 @@ void rec_rows_add_up(const struct rec_row *rows, size_t count, struct rec_totals
     out->peak_blocks = sum.peak_blocks;
 }
 
+enum {
+    NEAR_ENTRIES = 4
+};
+
 static uint32_t row_at(const void *table, size_t entry_bytes, size_t at)
 {
     uint32_t row;
@@ -98,7 +102,24 @@ static uint32_t row_at(const void *table, size_t entry_bytes, size_t at)
 
 size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row)
 {
-    return FIRST_WHERE(at, count, row_at(table, entry_bytes, at) >= row);
+    if (count == 0) {
+        return 0;
+    }
+    // Most tables have about as many entries for each row: the search begins where the entry should
+    // be, and doubles its steps until the entry is between `low` and `high`.
+    const uint64_t last_row = row_at(table, entry_bytes, count - 1);
+    size_t low = (size_t)((double)row / ((double)last_row + 1) * (double)count);
+    low = low < count ? low : count - 1;
+    size_t high = low;
+    size_t step = NEAR_ENTRIES;
+    while (low > 0 && row_at(table, entry_bytes, low) >= row) {
+        low = low > step ? low - step : 0;
+        step *= 2;
+    }
+    for (step = NEAR_ENTRIES; high < count && row_at(table, entry_bytes, high) < row; step *= 2) {
+        high = count - high > step ? high + step : count;
+    }
+    return low + FIRST_WHERE(at, high - low, row_at(table, entry_bytes, low + at) >= row);
 }
 
 enum err rec_row_starts(

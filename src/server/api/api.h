@@ -26,4 +26,5 @@ enum err api_size_lifetime(struct query *q) MUST_USE;
 enum err api_leaks(struct query *q) MUST_USE;
 enum err api_rss(struct query *q) MUST_USE;
 enum err api_adhoc(struct query *q) MUST_USE;
+enum err api_blocks(struct query *q) MUST_USE;
 enum err api_files(struct query *q) MUST_USE;

@@ -15,6 +15,7 @@ enum {
     FUNCTIONS_BY_DEFAULT = 1000,
     LEAKS_BY_DEFAULT = 100,
     EVENTS_BY_DEFAULT = 100,
+    SINGLE_BLOCKS_BY_DEFAULT = 10000,
 };
 
 static size_t limit_of(const struct query *q, uint64_t by_default)
@@ -210,6 +211,14 @@ enum err api_rss(struct query *q)
 enum err api_adhoc(struct query *q)
 {
     return view_adhoc(&q->view, limit_of(q, EVENTS_BY_DEFAULT));
+}
+
+enum err api_blocks(struct query *q)
+{
+    TRY(query_need(q, CAPABILITY_BLOCKS, "list of single blocks (record --blocks)"));
+    const struct blocks_options options = {.lists_blocks = true,
+                                           .limit = limit_of(q, SINGLE_BLOCKS_BY_DEFAULT)};
+    return view_blocks(&q->view, &options);
 }
 
 enum err api_files(struct query *q)

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "profile/growth/growth.h"
+#include "profile/tables/block_table.h"
 #include "server/http/encoding.h"
 #include "views_json/views/views.h"
 
@@ -80,13 +81,24 @@ static enum param range_param(const struct request *request)
     return params[i];
 }
 
-// Read the time range, in slices of one recording.
+// Whether two time ranges of one recording are compared.
+static bool filter_has_old_time(const struct request *request)
+{
+    return request_has(request, PARAM_OLD_FROM_MS) || request_has(request, PARAM_OLD_TO_MS);
+}
+
+// Read the time range of a side, in slices of its recording. The old side has its own one if two
+// ranges of one recording are compared.
 static MUST_USE enum err filter_read_time(const struct request *request,
+                                          enum side side,
                                           const struct recording *recording,
                                           struct filter *filter,
                                           struct problem *problem)
 {
-    filter->has_range = request_has(request, PARAM_FROM_MS) || request_has(request, PARAM_TO_MS) ||
+    const bool is_old = side == SIDE_OLD && filter_has_old_time(request);
+    const enum param from = is_old ? PARAM_OLD_FROM_MS : PARAM_FROM_MS;
+    const enum param to = is_old ? PARAM_OLD_TO_MS : PARAM_TO_MS;
+    filter->has_range = request_has(request, from) || request_has(request, to) ||
                         request_has(request, PARAM_CLASSES);
     if (!filter->has_range) {
         return ERR_OK;
@@ -96,11 +108,11 @@ static MUST_USE enum err filter_read_time(const struct request *request,
                            "the recording has no time slices, so it cannot be asked for a "
                            "time range");
     }
-    uint64_t from_ms = request_number(request, PARAM_FROM_MS, 0);
-    uint64_t to_ms = request_number(request, PARAM_TO_MS, UINT64_MAX);
+    uint64_t from_ms = request_number(request, from, 0);
+    uint64_t to_ms = request_number(request, to, UINT64_MAX);
     if (to_ms <= from_ms) {
-        return problem_set(problem, 0, PARAM_TO_MS, ERR_INVALID,
-                           "to_ms: the range ends before it begins");
+        return problem_set(problem, 0, to, ERR_INVALID, "%s: the range ends before it begins",
+                           request_param_name(to));
     }
     uint64_t classes = request_number(request, PARAM_CLASSES, BLOCKS_IN_IN | BLOCKS_IN_OUT);
     filter->range = time_range_covering(recording, from_ms, to_ms, (uint32_t)classes);
@@ -147,6 +159,17 @@ filter_blame(const struct request *request, enum err reason, struct problem *pro
     return reason;
 }
 
+// Whether the request has no parameter of the filter.
+static bool filter_is_absent(const struct request *request)
+{
+    for (int param = PARAM_FUNCTION; param <= PARAM_LIFETIME_MAX; param++) {
+        if (request_has(request, (enum param)param)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // Append all given filter parameters, so that the text identifies the filter.
 static void filter_append(const struct request *request, struct strbuf *out)
 {
@@ -189,7 +212,9 @@ static MUST_USE enum err choose_recording(struct query *query)
     enum side side =
         request_number(request, PARAM_RECORDING, SIDE_NEW) == SIDE_OLD ? SIDE_OLD : SIDE_NEW;
     query->is_diff = request_number(request, PARAM_DIFF, 0) == 1;
-    if (snapshot->sides[SIDE_OLD] == NULL && (query->is_diff || side == SIDE_OLD)) {
+    const bool has_ranges = query->is_diff && filter_has_old_time(request);
+    if (snapshot->sides[SIDE_OLD] == NULL &&
+        ((query->is_diff && !has_ranges) || side == SIDE_OLD)) {
         return problem_set(query->problem, STATUS_CONFLICT,
                            query->is_diff ? PARAM_DIFF : PARAM_RECORDING, ERR_INVALID,
                            "no second recording is open");
@@ -200,21 +225,28 @@ static MUST_USE enum err choose_recording(struct query *query)
     }
     query->opened = snapshot->sides[side];
     query->profile = query->opened->profile;
-    query->code = query->is_diff ? &snapshot->both : &snapshot->alone[side];
+    query->old_opened = has_ranges ? query->opened : snapshot->sides[SIDE_OLD];
+    query->code = has_ranges       ? &snapshot->twice
+                  : query->is_diff ? &snapshot->both
+                                   : &snapshot->alone[side];
     return ERR_OK;
 }
 
-static MUST_USE enum err
-select_one(struct query *query, const struct opened *opened, struct selection *out)
+static MUST_USE enum err select_one(struct query *query, enum side side, struct selection *out)
 {
+    const struct opened *opened = side == SIDE_OLD ? query->old_opened : query->opened;
     const struct profile *profile = opened->profile;
     struct filter filter = query->filter;
     if (query->settings->filter == NULL) { // else it has its own rules, or none
         filter.suppressions = &opened->rules;
     }
-    TRY(filter_read_time(query->request, &profile->recording, &filter, query->problem));
-    if (profile == query->profile) {
+    TRY(filter_read_time(query->request, side, &profile->recording, &filter, query->problem));
+    if (side == SIDE_NEW) {
         query->filter = filter;
+    }
+    if (query->settings->filter == NULL && filter_is_absent(query->request)) {
+        *out = selection_lend(&opened->everything, query->cancel);
+        return ERR_OK;
     }
     enum err problem = profile_select(profile, &filter, out, &query->problem->info);
     return problem == ERR_OK ? ERR_OK : filter_blame(query->request, problem, query->problem);
@@ -242,10 +274,10 @@ enum err query_init(struct query *query, bool with_selection)
     }
     TRY(filter_read(query->request, &query->filter, query->problem));
     query->filter.cancel = query->cancel;
-    TRY(select_one(query, query->opened, &query->selection));
+    TRY(select_one(query, SIDE_NEW, &query->selection));
     query->view.selection = &query->selection;
     if (query->is_diff) {
-        TRY(select_one(query, query->snapshot->sides[SIDE_OLD], &query->old_selection));
+        TRY(select_one(query, SIDE_OLD, &query->old_selection));
         query->view.old_selection = &query->old_selection;
     }
     return ERR_OK;
@@ -313,6 +345,7 @@ const char *capability_name(enum capability capability)
         [CAPABILITY_GROWTH] = "growth",
         [CAPABILITY_SOURCE] = "source",
         [CAPABILITY_ADHOC] = "adhoc",
+        [CAPABILITY_BLOCKS] = "blocks",
     };
     return names[capability];
 }
@@ -330,6 +363,7 @@ bool query_can(const struct query *query, enum capability capability)
         [CAPABILITY_SOURCE] = !query->settings->hides_sources,
         [CAPABILITY_MAPPINGS] = recording->part_count > 0,
         [CAPABILITY_ADHOC] = recording->adhoc_count > 0,
+        [CAPABILITY_BLOCKS] = block_table_is_recorded(query->profile),
     };
     return can[capability];
 }

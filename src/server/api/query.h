@@ -36,12 +36,13 @@ struct query {
     struct cancel *cancel;                  // borrowed; NULL: never cancelled
     struct problem *problem;                // borrowed
     const struct opened *opened;            // the recording to answer from
+    const struct opened *old_opened;        // of the old side; `opened` if two ranges are compared
     const struct profile *profile;          // its profile
     const struct code_union *code;          // of that profile, or of both with `is_diff`
     bool is_diff;
     bool has_selection;
     struct filter filter;
-    struct selection selection;     // owned
+    struct selection selection;     // owned; lent by the snapshot without a filter
     struct selection old_selection; // owned; with is_diff
     struct view view;               // owned; in columns; refers to the fields above
 };
@@ -79,6 +80,7 @@ enum capability {
     CAPABILITY_GROWTH,
     CAPABILITY_SOURCE,
     CAPABILITY_ADHOC,
+    CAPABILITY_BLOCKS,
     CAPABILITY_COUNT,
 };
 

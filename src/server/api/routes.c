@@ -11,7 +11,9 @@
      PARAM_BIT(PARAM_FILE_REGEX) | PARAM_BIT(PARAM_MODULE) | PARAM_BIT(PARAM_MODULE_REGEX) |      \
      PARAM_BIT(PARAM_FOCUS) | PARAM_BIT(PARAM_IGNORE) | PARAM_BIT(PARAM_SHOW_FROM) |              \
      PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_THREAD))
-#define RANGE (PARAM_BIT(PARAM_FROM_MS) | PARAM_BIT(PARAM_TO_MS) | PARAM_BIT(PARAM_CLASSES))
+#define RANGE                                                                       \
+    (PARAM_BIT(PARAM_FROM_MS) | PARAM_BIT(PARAM_TO_MS) | PARAM_BIT(PARAM_CLASSES) | \
+     PARAM_BIT(PARAM_OLD_FROM_MS) | PARAM_BIT(PARAM_OLD_TO_MS))
 // Filters by size or lifetime, for answers by stack. Not over time: lifetimes have no times.
 #define BLOCKS                                                         \
     (STACKED | PARAM_BIT(PARAM_SIZE_MIN) | PARAM_BIT(PARAM_SIZE_MAX) | \
@@ -64,6 +66,8 @@ static const struct route routes[] = {
     {"/api/v1/rss", SIDE | PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_MOMENT_MS), false, false,
      api_rss, NULL},
     {"/api/v1/adhoc", SIDE | LIMIT, false, false, api_adhoc, NULL},
+    {"/api/v1/blocks", STACKED | PARAM_BIT(PARAM_SIZE_MIN) | PARAM_BIT(PARAM_SIZE_MAX) | LIMIT,
+     true, false, api_blocks, NULL},
     {"/api/v1/processes", FILTER | COSTS, true, false, NULL, view_processes},
     {"/api/v1/threads", FILTER | COSTS, true, false, NULL, view_threads},
     {"/api/v1/modules", FILTER | COSTS, true, false, NULL, view_modules},

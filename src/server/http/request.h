@@ -39,6 +39,8 @@ enum {
     X(THREAD, "thread", TEXT)                                     \
     X(FROM_MS, "from_ms", NUMBER, .most = TIME_MAX)               \
     X(TO_MS, "to_ms", NUMBER, .most = TIME_MAX)                   \
+    X(OLD_FROM_MS, "old_from_ms", NUMBER, .most = TIME_MAX)       \
+    X(OLD_TO_MS, "old_to_ms", NUMBER, .most = TIME_MAX)           \
     X(CLASSES, "classes", LIST, .choices = block_class_names)     \
     X(SIZE_MIN, "size_min_bytes", NUMBER, .most = SIZE_MAX_BYTES) \
     X(SIZE_MAX, "size_max_bytes", NUMBER, .most = SIZE_MAX_BYTES) \

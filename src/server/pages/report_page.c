@@ -222,9 +222,9 @@ static MUST_USE enum err add_all_that_fits(struct writer *writer)
 {
     for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
         writer->cut = cuts[i];
-        TRY(add_all(writer));
-        if (mib_of(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
-            return ERR_OK;
+        const enum err outcome = add_all(writer);
+        if (outcome != ERR_LIMIT && mib_of(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
+            return outcome;
         }
     }
     return ERR_LIMIT;

@@ -28,11 +28,12 @@ static void add_reference(atomic_uint *references)
 
 static MUST_USE enum err summarize_opened(struct opened *opened, struct err_info *info)
 {
-    CLEANUP(selection_release) struct selection selection = {0};
     TRY(suppressions_add_usual(&opened->rules, &opened->profile->recording, info));
     const struct filter filter = {.suppressions = &opened->rules};
-    TRY(profile_select(opened->profile, &filter, &selection, info));
-    TRY(summary_build(&selection, &opened->whole));
+    TRY(profile_select(opened->profile, &filter, &opened->everything, info));
+    TRY(summary_build(&opened->everything, &opened->whole));
+    kept_results_init(&opened->kept);
+    opened->everything.kept = &opened->kept;
     return ERR_OK;
 }
 
@@ -98,6 +99,8 @@ static struct opened *opened_ref(struct opened *opened)
 static void opened_unref(struct opened *opened) // accepts NULL
 {
     if (opened != NULL && drop_reference(&opened->references)) {
+        kept_results_release(&opened->kept);
+        selection_release(&opened->everything);
         profile_close(opened->owned);
         suppressions_release(&opened->rules);
         free(opened->path);
@@ -115,6 +118,9 @@ static MUST_USE enum err unite_sides(struct snapshot *snapshot)
     const struct opened *new = snapshot->sides[SIDE_NEW];
     const struct opened *old = snapshot->sides[SIDE_OLD];
     TRY(code_union_build(new->profile, NULL, &snapshot->alone[SIDE_NEW]));
+    if (time_range_is_known(&new->profile->recording)) {
+        TRY(code_union_build(new->profile, new->profile, &snapshot->twice));
+    }
     if (old == NULL) {
         return ERR_OK;
     }
@@ -155,6 +161,7 @@ void snapshot_unref(struct snapshot *snapshot)
         opened_unref(snapshot->sides[side]);
     }
     code_union_release(&snapshot->both);
+    code_union_release(&snapshot->twice);
     free(snapshot);
 }
 

@@ -24,11 +24,13 @@ struct opened {
     atomic_uint references;
     char *path; // owned; for display
     const struct profile *profile;
-    struct profile *owned;     // the same profile, or NULL if it is borrowed
-    struct suppressions rules; // owned; the default rules for leaks
-    struct summary whole;      // without a filter
-    uint64_t bytes;            // size of the file
-    uint64_t identity;         // see file_identity
+    struct profile *owned;       // the same profile, or NULL if it is borrowed
+    struct suppressions rules;   // owned; the default rules for leaks
+    struct selection everything; // owned; without a filter; has `kept`
+    struct kept_results kept;    // what answers without a filter share
+    struct summary whole;        // of `everything`
+    uint64_t bytes;              // size of the file
+    uint64_t identity;           // see file_identity
 };
 
 // Open the recording at `path` and call it `shown_path`. `sources` of names and `progress` may be
@@ -51,6 +53,7 @@ struct snapshot {
     struct opened *sides[SIDE_COUNT];    // owned references; SIDE_OLD may be NULL
     struct code_union alone[SIDE_COUNT]; // owned; each side alone, as SIDE_NEW of its union
     struct code_union both;              // owned; empty without a baseline
+    struct code_union twice; // owned; the new side against itself, to compare its time ranges
 };
 
 // Create a snapshot with references of its own. `old` may be NULL. ERR_NO_MEMORY.

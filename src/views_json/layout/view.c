@@ -19,6 +19,7 @@ void view_release(struct view *view)
     view->frames = (struct view_frame_vec){0};
     view->has_code = false;
     view->has_frames = false;
+    view->is_full = false;
 }
 
 static void write_function_name(struct view *view, const void *row)
@@ -140,7 +141,7 @@ static const struct column frame_columns[] = {
 
 enum err view_end(struct view *view)
 {
-    enum err outcome = view->failed ? ERR_NO_MEMORY : ERR_OK;
+    enum err outcome = view->failed ? ERR_NO_MEMORY : view->is_full ? ERR_LIMIT : ERR_OK;
     if (view->has_frames) {
         view_table(view, &TABLE("frames", frame_columns, view->frames.items, view->frames.len));
     }

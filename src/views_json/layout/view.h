@@ -47,6 +47,10 @@ struct view_frame {
 
 DEFINE_VEC(view_frame_vec, struct view_frame);
 
+enum {
+    VIEW_FRAMES_MAX = 16 << 20 // a recursion has as many frames as the square of its depth
+};
+
 struct view {
     // The query and its subject. Borrowed; views of the whole run may have NULL selections.
     const struct profile *profile;
@@ -71,6 +75,7 @@ struct view {
     bool has_code;   // the answer has the tables `code`, even if they are empty
     bool has_frames; // the answer has the table `frames`
     bool failed;     // out of memory: view_end() reports it
+    bool is_full;    // more than VIEW_FRAMES_MAX frames: view_end() reports it
 };
 
 #define ALL_COSTS (((uint64_t)1 << COST_COUNT) - 1)
@@ -78,7 +83,8 @@ struct view {
 // Release what a failed writer left behind.
 void view_release(struct view *view);
 
-// End an answer: in columns, write `frames` and `code`. ERR_NO_MEMORY, also for earlier failures.
+// End an answer: in columns, write `frames` and `code`. ERR_NO_MEMORY, also for earlier failures;
+// ERR_LIMIT: too many frames.
 enum err view_end(struct view *view) MUST_USE;
 
 // Write a view as a separate object under `key`.

@@ -169,7 +169,8 @@ static void add_frames(struct view *view, const struct frame_list *frames)
 {
     uint32_t place = frame_list_begin(frames);
     struct frame_at at;
-    while (frame_list_next(frames, &place, &at)) {
+    while (!view->is_full && frame_list_next(frames, &place, &at)) {
+        view->is_full = view->frames.len >= VIEW_FRAMES_MAX;
         const struct view_frame frame = {
             .location = code_tables_location(tables_of(view), SIDE_NEW, at.location),
             .inlined = at.is_inlined};

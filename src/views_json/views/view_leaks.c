@@ -3,7 +3,13 @@
 #include <math.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "views_json/views/views.h"
+
+enum {
+    HISTORY_PARTS = 32,
+    HISTORY_ROWS_MAX = 1000,
+};
 
 struct leak_row {
     struct place place;
@@ -74,6 +80,49 @@ static struct leak_row row_of(const struct growth *growth, const struct growth_e
     };
 }
 
+// Append the history of one row: its highest live bytes in each part of the run, in hundredths of
+// the highest of all parts.
+static MUST_USE enum err push_history(const struct growth *growth,
+                                      uint32_t group,
+                                      struct timeline_point_vec *points,
+                                      struct u64_vec *out)
+{
+    uint64_t parts[HISTORY_PARTS] = {0};
+    uint64_t highest = 1;
+    row_groups_timeline(&growth->groups, group, points->items);
+    for (size_t i = 0; i < points->len; i++) {
+        uint64_t *part = &parts[i * HISTORY_PARTS / points->len];
+        *part = max_u64(*part, points->items[i].live_bytes);
+        highest = max_u64(highest, *part);
+    }
+    for (size_t i = 0; i < HISTORY_PARTS; i++) {
+        TRY(u64_vec_push(out, (uint64_t)((double)parts[i] / (double)highest * 100)));
+    }
+    return ERR_OK;
+}
+
+// Write the history of each row of the table, for pages that draw it.
+static MUST_USE enum err
+write_history(struct view *view, const struct growth *growth, const struct leaks_options *options)
+{
+    CLEANUP(timeline_point_vec_release) struct timeline_point_vec points = {0};
+    CLEANUP(u64_vec_release) struct u64_vec history = {0};
+    const struct recording *recording = &growth->groups.profile->recording;
+    const size_t limit = options->limit > 0 ? options->limit : SIZE_MAX;
+    const size_t most = limit < HISTORY_ROWS_MAX ? limit : HISTORY_ROWS_MAX;
+    TRY(timeline_point_vec_resize(&points, recording->slice_count));
+    for (size_t i = 0; i < growth->entries.len && history.len < most * HISTORY_PARTS; i++) {
+        const struct growth_entry *entry = &growth->entries.items[i];
+        if (recording->slice_count >= HISTORY_PARTS &&
+            (!options->has_class || entry->class == options->class)) {
+            TRY(push_history(growth, entry->group, &points, &history));
+        }
+    }
+    json_key_u64(view->w, "history_parts", HISTORY_PARTS);
+    view_numbers(view, "history", history.items, history.len);
+    return ERR_OK;
+}
+
 static MUST_USE enum err
 write_leaks(struct view *view, const struct growth *growth, const struct leaks_options *options)
 {
@@ -90,7 +139,7 @@ write_leaks(struct view *view, const struct growth *growth, const struct leaks_o
     }
     json_key_u64(view->w, "total_count", total);
     view_table(view, &TABLE("leaks", leak_columns, rows.items, rows.len));
-    return ERR_OK;
+    return view->layout == VIEW_COLUMNS ? write_history(view, growth, options) : ERR_OK;
 }
 
 enum err view_leaks(struct view *view, const struct leaks_options *options)

@@ -138,6 +138,11 @@ enum err view_tree(struct view *view, const struct tree_options *options)
     TRY(list_rows(view, options, &nodes, &rows));
     struct table table = TABLE("nodes", node_columns, rows.items, rows.len);
     table.has = options->spec.key == CALL_TREE_BY_FUNCTION ? WHEN_BY_FUNCTION : WHEN_BY_LOCATION;
+    // For pages, where a function was called, too: of one of its frames. Frames of two recordings
+    // have no common place.
+    const bool has_places =
+        view->layout == VIEW_COLUMNS && view->old_selection == NULL && !options->wish.by_any_cost;
+    table.has |= has_places ? WHEN_BY_LOCATION : 0;
     table.has |= options->spec.frames == CALL_TREE_SITES ? WHEN_FOLDED : 0;
     table.has |= options->matches != NULL ? WHEN_SEARCHED : 0;
     table.has |= options->wish.by_any_cost ? WHEN_FOR_PAGE : 0;
