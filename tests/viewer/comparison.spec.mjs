@@ -129,7 +129,7 @@ describe('comparison', () => {
   });
 
   it('shows old, new and change of what leaked by stack, and the stack', async () => {
-    await diff.open('#/leaks?diff=1');
+    await diff.open('#/leaks?diff=1&leaks_by=stack');
     const rows = await diff.rows('Leaks');
     const sum = (side) => rows.reduce((all, candidate) => all + comparedNumbers(candidate.costs[0], '')[side], 0);
     assert.deepEqual([sum('old'), sum('now')], [report(file).totals.leaked_bytes, report(changed).totals.leaked_bytes]);

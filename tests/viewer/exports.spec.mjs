@@ -238,10 +238,10 @@ compareAll('a recording', () => [file], [
   ['#/sizes', 'Buckets'],
   ['#/sizes?histogram=lifetimes', 'Buckets'],
   ['#/sizes?histogram=size_lifetime'],
-  ['#/leaks', 'Leaks'],
+  ['#/leaks?leaks_by=stack', 'Leaks'],
   ['#/leaks?leaks_by=call_site', 'Leaks'],
   ['#/threads', 'Processes', 'Threads', 'Modules'],
-  ['#/rss', 'Mappings'],
+  ['#/rss?mappings_by=each', 'Mappings'],
   ['#/source', 'Files', 'Source'],
 ]);
 
@@ -254,7 +254,7 @@ compareAll('a sampled recording', () => [recordWorkload(stage.folder, 'sampled.c
 compareAll('a comparison', () => [recordWorkload(stage.folder, 'more.cairn', ['more']), ['--diff', file]], [
   ['#/bottom-up?diff=1&wrappers=1', 'Bottom-up tree'],
   ['#/functions?diff=1&wrappers=1', 'Functions'],
-  ['#/leaks?diff=1', 'Leaks'],
+  ['#/leaks?diff=1&leaks_by=stack', 'Leaks'],
   ['#/leaks?diff=1&leaks_by=call_site', 'Leaks'],
 ], EXPECTED_PAIRS);
 

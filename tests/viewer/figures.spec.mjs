@@ -104,7 +104,7 @@ describe('leaks', () => {
   it('by call site have bytes, blocks, growth and slope of the report', async () => {
     const { leaks } = report(file, ['--leaks']).leaks;
     await viewer.open('#/leaks?leaks_by=call_site');
-    assert.deepEqual(await table(viewer, 'Leaks', (row) => [row.name, ...costsOf(row), /^Grow/.test(row.cells[3]), row.cells[4], row.cells[5] !== '']),
+    assert.deepEqual(await table(viewer, 'Leaks', (row) => [row.name, ...costsOf(row), /^Grow/.test(row.cells[4]), row.cells[5], row.cells[6] !== '']),
       sorted(leaks.map((leak) => [leak.function, leak.costs.leaked_bytes, leak.costs.leaked_allocations, leak.growth === 'growing',
         leak.slope_bytes_per_s === null ? '' : `+${humanBytes(leak.slope_bytes_per_s)}/s`, leak.slope_ms !== null])));
   });

@@ -64,7 +64,7 @@ describe('hostile names', () => {
     const choices = await viewer.page.getByLabel('Thread', { exact: true }).locator('option').allInnerTexts();
     assert.ok(choices.some((choice) => choice.startsWith('<img src=x> (')), choices.join('; '));
     await viewer.open('#/leaks?function=hostile_place');
-    const stack = await viewer.page.getByLabel('Stack of the selected leak').innerText();
+    const stack = await viewer.page.getByLabel('Stacks of the selected call site').innerText();
     assert.ok(stack.includes('<script>alert(9)<.c:7'), stack);
     await assertHarmless();
   });

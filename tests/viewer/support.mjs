@@ -56,11 +56,11 @@ export function recordWorkload(folder, name, programArguments = [], options = []
 }
 
 /** A recording of a program of one source file beside this one. */
-export function recordSource(folder, source, options = []) {
+export function recordSource(folder, source, options = [], programArguments = []) {
   const program = path.join(folder, path.parse(source).name);
   const compiler = source.endsWith('.c') ? ['cc'] : ['c++', '-std=c++17'];
-  run(compiler[0], [...compiler.slice(1), '-O1', '-g', '-o', program, path.join(here, source)]);
-  return record(folder, `${path.parse(source).name}.cairn`, [program], options);
+  run(compiler[0], [...compiler.slice(1), '-O1', '-g', `-I${path.resolve(here, '../../include')}`, '-o', program, path.join(here, source)]);
+  return record(folder, `${path.parse(source).name}.cairn`, [program, ...programArguments], options);
 }
 
 /** Records leaky.c. It has the faults that its comment states if it ran at its pace. */
@@ -318,7 +318,7 @@ export class Viewer {
     page.on('dialog', (dialog) => { this.complaints.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
     page.on('console', (message) => {
       if (message.type() === 'error') {
-        this.complaints.push(`console: ${message.text()}`);
+        this.complaints.push(`console: ${message.text()} ${message.location().url}`);
       }
     });
   }

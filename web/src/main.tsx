@@ -10,6 +10,7 @@ import { Shell } from './views/shell';
 import { StorePage } from './views/store/store-page';
 // The last of the styles: it overrides those of the views.
 import './views/parts/print.css';
+import './views/parts/forced-colours.css';
 
 // Effects run before the page is painted. So a table is never shown wider than its place, and a request that follows
 // from an answer is sent before the page shows that answer.

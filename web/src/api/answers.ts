@@ -1,6 +1,6 @@
 // Decoders for the answers of the routes (docs/format/json.md); their types follow from the
 // decoders. Only the fields that the viewer reads are here.
-import { bool, figure, figures, flag, list, num, numberColumns, nums, object, orNull, record, refs, str, textOrNumber, type Decode, type Decoded } from './decode';
+import { bool, figure, figures, flag, list, num, numberColumns, nums, object, orNull, record, refs, str, type Decode, type Decoded } from './decode';
 
 const costs = record(figures);
 const totals = record(figure);
@@ -184,6 +184,8 @@ export const tree = object({
     parent: refs,
     depth: nums,
     function: refs,
+    /** Of one of its frames. */
+    location: orNull(refs),
     inlined: flags,
     child_count: nums,
     self: costs,
@@ -359,6 +361,9 @@ export const leaks = object({
     first_ms: refs,
     last_ms: refs,
   }),
+  /** By row, in parts of the run; none for rows beyond the first ones. */
+  history_parts: orNull(num),
+  history: orNull(nums),
   frames: frameTable,
   suppressions: object({
     count: num,
@@ -488,12 +493,6 @@ export type Functions = Decoded<typeof functions>;
 export type FunctionDetail = Decoded<typeof functionDetail>;
 export type Series = Decoded<typeof series>;
 export type Histogram = Decoded<typeof histogram>;
-/** Of a store; the columns differ by question. */
-export const storeTable = object({ columns: texts, rows: list(record(textOrNumber)), more: num });
-
-/** The viewer of a recording that was opened from a store. */
-export const storedAddress = object({ address: str });
-export type StoreTable = Decoded<typeof storeTable>;
 export type Leaks = Decoded<typeof leaks>;
 export type Rss = Decoded<typeof rss>;
 export type Adhoc = Decoded<typeof adhoc>;

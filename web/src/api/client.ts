@@ -1,7 +1,8 @@
 // Requests to the server: one function, cancellable, with every expected failure as a value. The
 // token of the page authorizes requests; the browser's own cache revalidates with the ETag.
 import type { AppError, Answered, Result } from '../base/result';
-import { problem, stamp, storedAddress } from './answers';
+import { problem, stamp } from './answers';
+import { storedAddress } from './store-answers';
 import { DecodeError, type Decode } from './decode';
 import { answerFrom, problemOf, type AnswerSource } from './report-ask';
 import { reportFile } from './report-file';
@@ -69,6 +70,16 @@ export async function ask<T>(
       return { ok: false, error: { code: 'decode', message: error.message }, generation: null };
     }
     return { ok: false, error: UNREACHABLE, generation: null };
+  }
+}
+
+/** Have the browser keep an answer for a later request. Failures are of no interest: that request will have them, too. */
+export async function prepare(route: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
+  try {
+    const response = await fetch(targetOf(route, params), { signal, priority: 'low', headers: { accept: 'application/json', ...(await authorization()) } });
+    await response.arrayBuffer();
+  } catch {
+    // Stopped, or the server is gone.
   }
 }
 

@@ -71,7 +71,7 @@ export const OLD_NEW_CHANGE = ': old, new, change';
 
 /** The heading in a narrow table, which has no room for old values. */
 export function narrowHeading(heading: string): string {
-  return heading.replace(OLD_NEW_CHANGE, ', change');
+  return heading.replace(OLD_NEW_CHANGE, ', change').replace(/^Leaked blocks/, 'Blocks');
 }
 
 export function costMeaning(key: CostKey, when: LiveWhen = 'end'): string {
@@ -119,7 +119,7 @@ export function changeError(error: number | undefined, oldError: number | undefi
  * error. In a narrow table, bar and tooltip have the share, and the tooltip the old value.
  */
 export function costWidths(key: CostKey, isDiff: boolean, hasErrors = false): { readonly widthPx: number; readonly narrowPx: number } {
-  const widthPx = (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 108 : 128) : 0) + (hasErrors ? (isDiff ? 84 : 44) : 0);
+  const widthPx = (isBytes(key) ? 122 : 144) + (isDiff ? (isBytes(key) ? 108 : 128) : 0) + (hasErrors ? (isDiff ? 84 : 44) : 0);
   return { widthPx, narrowPx: widthPx - (isDiff ? (isBytes(key) ? 84 : 100) : isBytes(key) ? 38 : 46) };
 }
 

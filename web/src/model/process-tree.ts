@@ -28,7 +28,14 @@ export interface Life {
 
 function rowsBy(keys: readonly number[]): ReadonlyMap<number, readonly number[]> {
   const rows = new Map<number, number[]>();
-  keys.forEach((key, row) => rows.set(key, [...(rows.get(key) ?? []), row]));
+  keys.forEach((key, row) => {
+    const known = rows.get(key);
+    if (known === undefined) {
+      rows.set(key, [row]);
+    } else {
+      known.push(row);
+    }
+  });
   return rows;
 }
 

@@ -7,6 +7,8 @@ export interface ChartArea {
   readonly edge: readonly (number | null)[];
   /** Gaps where it is unknown. */
   readonly hasGaps?: boolean;
+  /** Each value holds until the next one. */
+  readonly isStep?: boolean;
 }
 
 export interface ChartLine {
@@ -24,7 +26,8 @@ export interface ChartSpec {
   readonly lines: readonly ChartLine[];
   readonly isStepped: boolean;
   readonly marked: { readonly fromMs: number; readonly toMs: number } | null;
-  readonly marks: readonly { readonly ms: number; readonly label: string }[];
+  /** The peak and the like are `isMain`: they are drawn however many others there are. */
+  readonly marks: readonly { readonly ms: number; readonly label: string; readonly isMain?: boolean }[];
   readonly formatValue: (value: number) => string;
   /** Ticks at powers of two, for binary units. */
   readonly isBinary: boolean;

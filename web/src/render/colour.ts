@@ -7,6 +7,8 @@ const ANGLE = 137.508;
 export interface Palette {
   readonly frame: (moduleIndex: number, name: string) => string;
   readonly series: (index: number, alpha?: number) => string;
+  /** Between the colour of a series and the background. */
+  readonly pale: (index: number) => string;
   readonly change: (share: number) => string;
 }
 
@@ -22,6 +24,7 @@ export function palette(isDark: boolean): Palette {
     },
     series: (index, alpha = 1) =>
       `hsl(${((212 + index * ANGLE) % 360).toFixed(0)} ${isDark ? 36 : 48}% ${(isDark ? 50 : 62) - (index % 3) * 5}% / ${alpha})`,
+    pale: (index) => `hsl(${((212 + index * ANGLE) % 360).toFixed(0)} ${isDark ? 22 : 42}% ${(isDark ? 24 : 88) - (index % 3) * 2}%)`,
     change: (share) => {
       const strength = Math.min(Math.abs(share), 1);
       if (strength < 0.005) {

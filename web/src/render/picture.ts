@@ -144,3 +144,13 @@ export function outline(times: readonly number[], values: readonly (number | nul
   });
   return points;
 }
+
+/** The outline of a column whose values hold until the next one. */
+export function stepOutline(times: readonly number[], values: readonly (number | null)[], toX: number, toY: number): Outline {
+  let level: number | null = null;
+  return times.flatMap((time, i): Outline => {
+    const before: number | null = level;
+    level = values[i] ?? null;
+    return level === null ? [] : [...(before === null ? [] : [[time / toX, before / toY] as const]), [time / toX, level / toY] as const];
+  });
+}

@@ -7,6 +7,7 @@ import { shownText } from '../base/shown-text';
 import { TIME_STEPS_MS } from '../base/ticks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { countColumns, FEW_MARKS, labelRows, SHADES, shades } from '../model/mark-density';
 import type { ChartSpec } from './chart-spec';
 
 export interface ChartEvents {
@@ -22,6 +23,9 @@ const LAST_LABEL_PX = 40;
 /** Labels of marks are in several rows, so that neighbours are readable. */
 const MARK_ROWS = 6;
 const MARK_ROW_PX = 15;
+/** The band of shades of many marks. */
+const DENSITY_PX = 8;
+const DENSITY_COLUMN_PX = 2;
 const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function seriesOf(spec: ChartSpec): uPlot.Series[] {
@@ -33,7 +37,7 @@ function seriesOf(spec: ChartSpec): uPlot.Series[] {
     width: 0,
     points: { show: false },
     spanGaps: area.hasGaps !== true,
-    ...paths,
+    ...(area.isStep === true && uPlot.paths.stepped !== undefined ? { paths: uPlot.paths.stepped({ align: 1 }) } : paths),
   }));
   const lines = spec.lines.map((line) => ({
     stroke: line.colour,
@@ -46,6 +50,71 @@ function seriesOf(spec: ChartSpec): uPlot.Series[] {
   return [{}, ...areas, ...lines];
 }
 
+/** Many marks are shades at the top: how many there are at each place. */
+function drawDensity(chart: uPlot, timesMs: readonly number[], colour: string): void {
+  const { ctx, bbox } = chart;
+  const width = DENSITY_COLUMN_PX * devicePixelRatio;
+  const from = chart.posToVal(0, 'x');
+  const to = chart.posToVal(bbox.width / devicePixelRatio, 'x');
+  const counts = countColumns(timesMs.map((ms) => ms - from), Math.max(to - from, 1), Math.max(Math.floor(bbox.width / width), 1));
+  ctx.fillStyle = colour;
+  shades(counts).forEach((shade, column) => {
+    if (shade > 0) {
+      ctx.globalAlpha = shade / SHADES;
+      ctx.fillRect(bbox.left + column * width, bbox.top, width, DENSITY_PX * devicePixelRatio);
+    }
+  });
+  ctx.globalAlpha = 1;
+}
+
+function drawMarkLines(chart: uPlot, spec: ChartSpec): void {
+  const { ctx, bbox } = chart;
+  const isDense = spec.marks.length > FEW_MARKS;
+  ctx.strokeStyle = spec.ink.mark;
+  ctx.setLineDash([4, 4]);
+  for (const mark of spec.marks) {
+    if (!isDense || mark.isMain === true) {
+      const x = chart.valToPos(mark.ms, 'x', true);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+  }
+  ctx.setLineDash([]);
+  if (isDense) {
+    drawDensity(chart, spec.marks.filter((mark) => mark.isMain !== true).map((mark) => mark.ms), spec.ink.mark);
+  }
+}
+
+/** Labels where there is room. They have a rim of the background, so that no line crosses them out. */
+function drawLabels(chart: uPlot, spec: ChartSpec): void {
+  const { ctx, bbox } = chart;
+  const labelled = [...spec.marks.filter((mark) => mark.isMain === true), ...spec.marks.filter((mark) => mark.isMain !== true).slice(0, FEW_MARKS)];
+  const ratio = devicePixelRatio;
+  ctx.font = `${12 * ratio}px system-ui, sans-serif`;
+  ctx.textBaseline = 'top';
+  ctx.textAlign = 'left';
+  ctx.lineWidth = 4 * ratio;
+  ctx.strokeStyle = spec.ink.background;
+  ctx.fillStyle = spec.ink.text;
+  const places = labelled.map((mark) => {
+    const x = chart.valToPos(mark.ms, 'x', true);
+    const width = ctx.measureText(shownText(mark.label)).width;
+    const left = x > bbox.left + bbox.width / 2 ? x - 6 - width : x + 6;
+    return { left, right: left + width };
+  });
+  const top = bbox.top + 3 + (spec.marks.length > FEW_MARKS ? DENSITY_PX * ratio : 0);
+  labelRows(places, MARK_ROWS).forEach((row, index) => {
+    if (row >= 0) {
+      const text = shownText(labelled[index]?.label ?? '');
+      const left = places[index]?.left ?? 0;
+      ctx.strokeText(text, left, top + row * MARK_ROW_PX * ratio);
+      ctx.fillText(text, left, top + row * MARK_ROW_PX * ratio);
+    }
+  });
+}
+
 function drawMarks(chart: uPlot, spec: ChartSpec): void {
   const { ctx, bbox } = chart;
   ctx.save();
@@ -55,31 +124,8 @@ function drawMarks(chart: uPlot, spec: ChartSpec): void {
     ctx.fillStyle = spec.ink.range;
     ctx.fillRect(from, bbox.top, Math.max(to - from, 2), bbox.height);
   }
-  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
-  ctx.textBaseline = 'top';
-  ctx.strokeStyle = spec.ink.mark;
-  ctx.setLineDash([4, 4]);
-  const places = spec.marks.map((mark) => chart.valToPos(mark.ms, 'x', true));
-  for (const x of places) {
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-  }
-  // Labels have a rim of the background, so that no line crosses them out.
-  ctx.setLineDash([]);
-  ctx.lineWidth = 4 * devicePixelRatio;
-  ctx.strokeStyle = spec.ink.background;
-  ctx.fillStyle = spec.ink.text;
-  for (const [index, mark] of spec.marks.entries()) {
-    const x = places[index] ?? 0;
-    const isRight = x > bbox.left + bbox.width / 2;
-    const left = x + (isRight ? -6 : 6);
-    const top = bbox.top + 3 + (index % MARK_ROWS) * MARK_ROW_PX * devicePixelRatio;
-    ctx.textAlign = isRight ? 'right' : 'left';
-    ctx.strokeText(shownText(mark.label), left, top);
-    ctx.fillText(shownText(mark.label), left, top);
-  }
+  drawMarkLines(chart, spec);
+  drawLabels(chart, spec);
   ctx.restore();
 }
 

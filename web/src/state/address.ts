@@ -35,6 +35,9 @@ export const FILTER_DEFAULTS = {
   from_ms: '',
   to_ms: '',
   classes: '',
+  /** The other time range, if two of one recording are compared. */
+  old_from_ms: '',
+  old_to_ms: '',
   size_min_bytes: '',
   size_max_bytes: '',
   lifetime_min_ms: '',
@@ -63,7 +66,13 @@ const VIEW_DEFAULTS = {
   chart: 'live_bytes',
   top: '10',
   by: 'call_site',
-  leaks_by: 'stack',
+  /** By 'call_site', 'stack' or 'block'. */
+  leaks_by: 'call_site',
+  /** Single blocks: 'peak' lists those live at the peak. */
+  blocks_at: '',
+  /** What a card or a link is about, by function and line: its row is selected, the others step back. */
+  subject: '',
+  subject_line: '',
   rank: 'blocks',
   histogram: 'sizes',
   /** Histograms: 'log' or 'linear' heights; '': log for lifetimes. */
@@ -73,6 +82,8 @@ const VIEW_DEFAULTS = {
   rss_by: '',
   /** RSS: the moment of the shown breakdown and mappings, in milliseconds; '': the highest. */
   moment: '',
+  /** RSS: 'each' lists each mapping, '' what each owner has. */
+  mappings_by: '',
   path: '',
   line: '',
   diff: '',
@@ -117,11 +128,12 @@ export function formatAddress(address: Address): string {
   return `#/${address.view}${text === '' ? '' : `?${text}`}`;
 }
 
-export const TIME_FIELDS: readonly FilterField[] = ['from_ms', 'to_ms', 'classes'];
+export const TIME_FIELDS: readonly FilterField[] = ['from_ms', 'to_ms', 'classes', 'old_from_ms', 'old_to_ms'];
 export const BLOCK_FIELDS: readonly FilterField[] = ['size_min_bytes', 'size_max_bytes', 'lifetime_min_ms', 'lifetime_max_ms'];
 
 function paramsBut(address: Address, left: readonly FilterField[]): Record<string, string> {
-  return Object.fromEntries(FILTER_FIELDS.filter((field) => !left.includes(field)).map((field) => [field, address[field]]));
+  const isMeant = (field: FilterField): boolean => !left.includes(field) && (address.diff === '1' || !field.startsWith('old_'));
+  return Object.fromEntries(FILTER_FIELDS.filter(isMeant).map((field) => [field, address[field]]));
 }
 
 /** The parameters of the filter, for any route that has a selection. */
@@ -151,6 +163,16 @@ export function shapeParams(address: Address): Record<string, string> {
 /** The parameter that folds wrapper frames, unless the reader wants to see them. */
 export function hideWrappers(address: Address): string {
   return address.wrappers === '1' ? '' : '1';
+}
+
+/** Whether two time ranges of the recording are compared. */
+export function comparesRanges(address: Address): boolean {
+  return address.diff === '1' && address.old_to_ms !== '';
+}
+
+/** Whether the recording is compared with another one. */
+export function comparesFiles(address: Address): boolean {
+  return address.diff === '1' && address.old_to_ms === '';
 }
 
 export function isFiltered(address: Address): boolean {

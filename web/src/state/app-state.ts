@@ -2,7 +2,7 @@
 // are functions of this file; the address bar follows them. A move (view, filter, zoom) adds an
 // entry to the browser's history, so that Back undoes it. A refinement (typing a search) replaces
 // the current entry.
-import { FILTER_DEFAULTS, formatAddress, parseAddress, type Address } from './address';
+import { comparesRanges, FILTER_DEFAULTS, formatAddress, parseAddress, type Address } from './address';
 import { createStore } from './store';
 
 export interface AppState {
@@ -16,6 +16,8 @@ export interface AppState {
   /** News of a running recording do not change the page. */
   readonly paused: boolean;
   readonly help: boolean;
+  /** The filter's editor is folded in small windows, until it is used. */
+  readonly isFilterOpen: boolean;
   /** One sentence about the connection or the recording, or "". */
   readonly notice: string;
 }
@@ -27,6 +29,7 @@ export const appState = createStore<AppState>({
   updatedAt: Date.now(),
   paused: false,
   help: false,
+  isFilterOpen: globalThis.matchMedia?.('(max-width: 960px), (max-height: 600px)').matches !== true,
   notice: '',
 });
 
@@ -63,12 +66,32 @@ export function showSince(ms: number): void {
   go({ view: 'bottom-up', from_ms: String(Math.max(1, Math.round(ms))), to_ms: '', classes: 'in_out', cost: 'leaked_bytes', zoom: '' });
 }
 
+/** Compare the range of the filter with another one: the later of both is what has changed. */
+export function compareTime(fromMs: number, toMs: number): void {
+  const { address } = appState.get();
+  const other = { from: String(Math.max(0, Math.round(fromMs))), to: String(Math.max(1, Math.round(toMs))) };
+  const isLater = Number(other.from) >= Number(address.from_ms);
+  const now = isLater ? other : { from: address.from_ms, to: address.to_ms };
+  const old = isLater ? { from: address.from_ms, to: address.to_ms } : other;
+  go({ from_ms: now.from, to_ms: now.to, old_from_ms: old.from === '' ? '0' : old.from, old_to_ms: old.to, diff: '1', zoom: '' });
+}
+
+export function stopComparingTime(): void {
+  go({ old_from_ms: '', old_to_ms: '', diff: '', zoom: '' });
+}
+
 export function resetTime(): void {
-  go({ from_ms: '', to_ms: '', classes: '', zoom: '' });
+  const { address } = appState.get();
+  go({ from_ms: '', to_ms: '', classes: '', old_from_ms: '', old_to_ms: '', zoom: '', ...(comparesRanges(address) ? { diff: '' } : {}) });
 }
 
 export function resetFilter(): void {
-  go({ ...FILTER_DEFAULTS, zoom: '' });
+  const { address } = appState.get();
+  go({ ...FILTER_DEFAULTS, zoom: '', ...(comparesRanges(address) ? { diff: '' } : {}) });
+}
+
+export function setFilterOpen(isFilterOpen: boolean): void {
+  appState.update((state) => ({ ...state, isFilterOpen }));
 }
 
 export function setHelp(help: boolean): void {

@@ -1,5 +1,5 @@
 // The parts of the filter that a view cannot apply, and the reason, which the view shows. Pure.
-import { BLOCK_FIELDS, TIME_FIELDS, type Address, type FilterField, type ViewId } from './address';
+import { BLOCK_FIELDS, comparesRanges, TIME_FIELDS, type Address, type FilterField, type ViewId } from './address';
 
 interface Group {
   readonly name: string;
@@ -34,7 +34,8 @@ function isSet(group: Group, address: Address): boolean {
 /** One sentence on the parts of the filter that the view ignores, or "". */
 export function notApplied(address: Address): string {
   const limit = LIMITS[address.view];
-  const names = limit?.ignores.filter((group) => isSet(group, address)).map((group) => group.name) ?? [];
+  const isApplied = (group: Group): boolean => group === TIME && address.view === 'leaks' && comparesRanges(address);
+  const names = limit?.ignores.filter((group) => isSet(group, address) && !isApplied(group)).map((group) => group.name) ?? [];
   return limit === undefined || names.length === 0 ? '' : `Not applied here: ${names.join(', ')} (${limit.why}).`;
 }
 

@@ -5,7 +5,8 @@ import { formatBytes, formatChange, formatMs } from '../base/format';
 import { locationName } from '../model/code';
 import { changeError, errorBeside } from '../model/cost';
 import { palette } from '../render/colour';
-import { chartFormat, type ChartModel } from './charts-model';
+import { useAddress } from '../state/hooks';
+import { ASIDE, chartFormat, subjectOf, type ChartModel } from './charts-model';
 import { FrameList } from './frame-list';
 import { CodeLink } from './parts/code-label';
 import { useDarkness } from './parts/theme-hook';
@@ -47,8 +48,11 @@ function momentText(model: ChartModel, row: number): string {
 export function ChartLegend(props: { readonly model: ChartModel; readonly hovered: number | null }): JSX.Element {
   const { model, hovered } = props;
   const { series, kind } = model;
+  const address = useAddress();
   const colours = palette(useDarkness());
   const format = chartFormat(kind);
+  const about = subjectOf(series, address);
+  const shade = (index: number): number => (about >= 0 && about !== index ? ASIDE : 1);
   const value = (values: readonly number[], errors: readonly number[] | null, otherwise: string): string => {
     const then = hovered === null ? undefined : values[hovered];
     return then === undefined || hovered === null ? otherwise : `${format(then)}${errorBeside(then, errors?.[hovered])}`;
@@ -60,8 +64,8 @@ export function ChartLegend(props: { readonly model: ChartModel; readonly hovere
       </p>
       <ol>
         {series.top.map((entry, index) => (
-          <li key={index}>
-            <span class="legend-colour" style={{ background: colours.series(index) }} />
+          <li key={index} class={about >= 0 && about !== index ? 'legend-aside' : ''} {...(about === index ? { 'aria-current': 'true' as const } : {})}>
+            <span class="legend-colour" style={{ background: colours.series(index, shade(index)) }} />
             <span class="legend-value" title={hovered === null ? 'what it was ranked by' : 'then'}>
               {value(model.top[index] ?? [], model.errors.top[index] ?? null, kind.isRate ? '' : format(entry.score))}
             </span>

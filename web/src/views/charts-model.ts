@@ -12,6 +12,7 @@ import type { ChartSpec } from '../render/chart-spec';
 import { palette } from '../render/colour';
 import type { LegendEntry } from '../render/picture';
 import { isMoment, type Address } from '../state/address';
+import { isSubject } from './parts/subject';
 import { cssVariable } from './parts/theme-hook';
 
 type Column = readonly (number | null)[];
@@ -119,11 +120,19 @@ export function limitsOf(model: ChartModel): readonly Column[] {
     : [-1, 1].map((side) => values.map((value, i) => (value === null ? null : Math.max(value + side * (errors[i] ?? 0), 0))));
 }
 
+/** The strength of areas beside the one that the page is about. */
+export const ASIDE = 0.3;
+
+/** The place of the page's subject among the areas; -1 without one. */
+export function subjectOf(series: Series, address: Address): number {
+  return series.top.findIndex((entry) => isSubject(address, locationName(series.code, entry.location)));
+}
+
 function marksOf(model: ChartModel, marks: readonly Mark[]): ChartSpec['marks'] {
   const { peak } = model.series;
   const what = model.highest === null ? 'peak of the whole heap' : 'peak';
   return [
-    ...(model.kind.isState ? [{ ms: peak.time_ms, label: `${what} ${formatBytes(peak.bytes)}${errorBeside(peak.bytes, peak.error)}` }] : []),
+    ...(model.kind.isState ? [{ ms: peak.time_ms, label: `${what} ${formatBytes(peak.bytes)}${errorBeside(peak.bytes, peak.error)}`, isMain: true }] : []),
     ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
   ];
 }
@@ -131,6 +140,7 @@ function marksOf(model: ChartModel, marks: readonly Mark[]): ChartSpec['marks'] 
 export function chartSpec(model: ChartModel, marks: readonly Mark[], address: Address, isDark: boolean): ChartSpec {
   const { kind, series } = model;
   const colours = palette(isDark);
+  const about = subjectOf(series, address);
   const edges = stackUp([...model.top, model.rest].map((values) => ({ label: '', values })));
   const thin = (values: Column): ChartSpec['lines'] => [{ colour: cssVariable('--text-soft'), width: 0.75, values }];
   const line = (values: Column | null, colour: string, dash: readonly number[]): ChartSpec['lines'] =>
@@ -139,7 +149,7 @@ export function chartSpec(model: ChartModel, marks: readonly Mark[], address: Ad
     timesMs: model.timesMs,
     areas: edges.map((edge, index) => ({
       edge,
-      colour: index === series.top.length ? cssVariable('--line') : colours.series(index),
+      colour: index === series.top.length ? cssVariable('--line') : colours.series(index, about >= 0 && about !== index ? ASIDE : 1),
     })),
     // The outline is the highest value within each slice: the peak is more often between two ends
     // of slices than at one.

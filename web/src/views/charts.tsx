@@ -8,15 +8,16 @@ import { inReport } from '../api/report-file';
 import { formatBytes, formatMs } from '../base/format';
 import { parseTime, timeText, TIME_EXAMPLE } from '../model/block-range';
 import { errorBeside } from '../model/cost';
-import { markText } from '../model/mark';
 import { chartKind, knownCharts } from '../model/over-time';
 import { timePicture } from '../render/time-picture';
-import { BLOCK_FIELDS, stackParams, TIME_FIELDS, type Address } from '../state/address';
+import { BLOCK_FIELDS, comparesFiles, TIME_FIELDS, type Address } from '../state/address';
 import { isFilteredBeyond } from '../state/filter-reach';
-import { filterTime, go, showMoment, showSince } from '../state/app-state';
+import { filterTime, go, showMoment } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { chartParams } from '../state/questions';
 import { ChartLegend } from './chart-legend';
 import { chartCsv, chartModel, chartSpec, legendEntries } from './charts-model';
+import { MarkList } from './mark-list';
 import { ChartBox } from './parts/chart-box';
 import { Choice, ToggleButton } from './parts/controls';
 import { useCapability, useMeta } from './parts/meta-context';
@@ -28,31 +29,6 @@ import { cssVariable, useDarkness } from './parts/theme-hook';
 import './charts.css';
 
 const TOPS = ['0', '5', '10', '20', '50'] as const;
-
-/** The marks as text, with a link to the heap at that time. */
-function Marks(): JSX.Element | null {
-  const { marks } = useMeta();
-  const canBrush = useCapability('time_range');
-  if (marks.length === 0) {
-    return null;
-  }
-  return (
-    <ul class="marks" aria-label="Marks">
-      {marks.map((mark, index) => (
-        <li key={index}>
-          <button type="button" disabled={!canBrush} title="The heap as it stood then" onClick={() => showMoment(mark.time_ms)}>
-            {`${formatMs(mark.time_ms)}: ${markText(mark)}`}
-          </button>
-          {canBrush ? (
-            <button type="button" class="link marks-since" title="What was allocated since then and not freed" onClick={() => showSince(mark.time_ms)}>
-              since
-            </button>
-          ) : null}
-        </li>
-      ))}
-    </ul>
-  );
-}
 
 /** Whether RSS is so much larger than the heap that the heap would be invisible beside it. */
 function dwarfs(series: Series): boolean {
@@ -88,7 +64,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
   const isWhole = !isFilteredBeyond(address, [...TIME_FIELDS, ...BLOCK_FIELDS]);
   const rssObeys = !isFilteredBeyond(address, [...TIME_FIELDS, ...BLOCK_FIELDS, 'process']);
   const model = useMemo(() => chartModel(series, old, kind, { rss: hasRss && withRss, isWhole }), [series, old, kind, hasRss, withRss, isWhole]);
-  const spec = useMemo(() => chartSpec(model, marks, address, dark), [model, marks, dark, address.from_ms, address.to_ms]);
+  const spec = useMemo(() => chartSpec(model, marks, address, dark), [model, marks, dark, address.from_ms, address.to_ms, address.subject, address.subject_line]);
   return (
     <>
       <div class="charts-hint charts-top">
@@ -115,7 +91,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
         />
         <ChartLegend model={model} hovered={hovered} />
       </div>
-      <Marks />
+      <MarkList />
       <div class="toolbar">
         <PictureButtons
           name={kind.value}
@@ -164,9 +140,9 @@ export function ChartsView(): JSX.Element {
   const canBrush = useCapability('time_range');
   const kind = chartKind(address.chart);
   const knows = useKnows();
-  const params = { ...stackParams(address), value: kind.asked, top: address.top, by: address.by };
+  const params = chartParams(address);
   const asked = useAsk(hasSlices ? 'series' : null, params, seriesAnswer);
-  const isDiff = hasSlices && address.diff === '1';
+  const isDiff = hasSlices && comparesFiles(address);
   const old = useAsk(isDiff ? 'series' : null, { ...params, top: '0', recording: 'old' }, seriesAnswer);
   if (!hasSlices) {
     return <Notice>This recording has no time slices, so there is nothing to chart.</Notice>;

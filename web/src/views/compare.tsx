@@ -2,10 +2,22 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { putBaseline } from '../api/client';
-import { askAgain, go, setNotice } from '../state/app-state';
+import { comparesRanges, type Address } from '../state/address';
+import { askAgain, go, setNotice, stopComparingTime } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { ToggleButton } from './parts/controls';
 import { useMeta } from './parts/meta-context';
+
+function ByChange(props: { readonly address: Address }): JSX.Element {
+  return (
+    <ToggleButton
+      isOn={props.address.sort_by === 'change'}
+      label="By change"
+      title="Sort by the size of the change, not by the larger of old and new"
+      onChange={(on) => go({ sort_by: on ? 'change' : 'larger' })}
+    />
+  );
+}
 
 export function Compare(): JSX.Element {
   const meta = useMeta();
@@ -40,7 +52,14 @@ export function Compare(): JSX.Element {
           event.currentTarget.value = '';
         }}
       />
-      {meta.baseline === null ? (
+      {comparesRanges(address) ? (
+        <>
+          <ByChange address={address} />
+          <button type="button" onClick={stopComparingTime} title="Show the first range alone again">
+            Stop comparing
+          </button>
+        </>
+      ) : meta.baseline === null ? (
         <button type="button" disabled={busy} onClick={() => input.current?.click()} title="Show every number beside that of an older recording">
           {busy ? 'Reading…' : 'Compare with…'}
         </button>
@@ -53,12 +72,7 @@ export function Compare(): JSX.Element {
             onChange={(on) => go({ diff: on ? '1' : '', zoom: '' })}
           />
           {address.diff === '1' ? (
-            <ToggleButton
-              isOn={address.sort_by === 'change'}
-              label="By change"
-              title="Sort by the size of the change, not by the larger of old and new"
-              onChange={(on) => go({ sort_by: on ? 'change' : 'larger' })}
-            />
+            <ByChange address={address} />
           ) : null}
           <button type="button" aria-label="Forget the recording compared with" title="Forget it" onClick={() => void put(null)}>
             ×

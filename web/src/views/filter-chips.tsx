@@ -2,8 +2,8 @@
 import type { JSX } from 'preact';
 import { formatBytes, formatMs } from '../base/format';
 import { rangeInForce, rangeText, type BlockRange } from '../model/block-range';
-import { FILTER_FIELDS, isMoment, type Address, type FilterField } from '../state/address';
-import { go, resetTime } from '../state/app-state';
+import { comparesRanges, FILTER_FIELDS, isMoment, type Address, type FilterField } from '../state/address';
+import { go, resetTime, stopComparingTime } from '../state/app-state';
 import { useApplied } from './filter-scope';
 
 /** Fields whose value is shown unchanged. */
@@ -67,6 +67,7 @@ function TimeChip(props: { readonly address: Address }): JSX.Element | null {
   const text = textOf(rangeInForce(asked, time === null ? null : { min: time.from_ms, max: time.to_ms }));
   return (
     <>
+      {comparesRanges(address) ? <Chip label="compared with" value={`${formatMs(Number(address.old_from_ms))} to ${formatMs(Number(address.old_to_ms))}`} onRemove={stopComparingTime} /> : null}
       <Chip label="time" value={text} title={rangeNote(text, textOf(asked))} onRemove={resetTime} />
       {isMoment(address) ? null : (
         <li>

@@ -32,7 +32,7 @@ export function FilterScope(props: { readonly children: ComponentChildren }): JS
   const asked = useAsk(isOn ? 'summary' : null, { ...filterParams(address), diff }, summary);
   // The sort key must be a cost that the file has.
   const cost = knows(address.cost) ? address.cost : (ALL_COSTS.find(knows) ?? address.cost);
-  useEffect(() => go({ cost }, 'refine'), [cost]);
+  useEffect(() => go({ cost }, 'refine'), [cost, address.cost]);
   return (
     <UnavailableCosts.Provider value={asked.value?.selection.unavailable ?? NOTHING}>
       <Passed.Provider value={isOn ? asked : null}>{props.children}</Passed.Provider>

@@ -12,6 +12,7 @@ import { useAddress } from '../state/hooks';
 import { CodeLink } from './parts/code-label';
 import { useHasEnded } from './parts/live-when';
 import { Sentence } from './parts/sentence';
+import { asSubject } from './parts/subject';
 import './findings.css';
 
 interface Link {
@@ -29,24 +30,25 @@ interface Kind {
 }
 
 const FLAME: Link = { label: 'Flame graph', to: (name) => ({ view: 'flame', cost: 'peak_bytes', search: name.full }) };
-const LEAKS: Link = { label: 'Leaks', to: () => ({ view: 'leaks', leaks_by: 'call_site' }) };
-const RSS: Link = { label: 'RSS', to: () => ({ view: 'rss' }) };
+const LEAKS: Link = { label: 'Leaks', to: (name) => ({ view: 'leaks', leaks_by: 'call_site', growth: '', ...asSubject(name) }) };
+const OVER_TIME: Link = { label: 'Over time', to: (name) => ({ view: 'charts', chart: 'live_bytes', by: 'call_site', ...asSubject(name) }) };
+const RSS: Link = { label: 'RSS', to: (name) => ({ view: 'rss', ...asSubject(name) }) };
 
 /** By what the report says to look at: churn is of three sorts. */
 const CHURN: Readonly<Record<string, Link>> = {
   '--histogram': { label: 'Lifetimes', to: (name) => ({ view: 'sizes', histogram: 'lifetimes', function: name.full }) },
-  '-a': { label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'allocated_bytes' }) },
+  '-a': { label: 'Bottom-up', to: (name) => ({ view: 'bottom-up', cost: 'allocated_bytes', ...asSubject(name) }) },
 };
 
 const KINDS: Readonly<Record<string, Kind>> = {
-  peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: () => ({ view: 'peak' }) }, FLAME], cost: 'peak_bytes' },
-  growth: { title: 'Grows', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }], cost: 'leaked_bytes' },
+  peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: (name) => ({ view: 'peak', ...asSubject(name) }) }, FLAME], cost: 'peak_bytes' },
+  growth: { title: 'Grows', whole: 'of what is live at the end', links: [LEAKS, OVER_TIME], cost: 'leaked_bytes' },
   unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS], cost: 'leaked_bytes' },
-  churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'temporary' }) }], cost: 'allocated_bytes' },
+  churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: (name) => ({ view: 'bottom-up', cost: 'temporary', ...asSubject(name) }) }], cost: 'allocated_bytes' },
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },
   sparse: { title: 'Fragmented heap', whole: 'of RSS', links: [RSS] },
   uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: () => ({ view: 'threads' }) }] },
-  oom: { title: 'Out of memory', whole: 'of the limit', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }], cost: 'leaked_bytes' },
+  oom: { title: 'Out of memory', whole: 'of the limit', links: [LEAKS, OVER_TIME], cost: 'leaked_bytes' },
   unseen: { title: 'Heap not seen', whole: 'of the anonymous memory', links: [RSS] },
 };
 
@@ -96,7 +98,7 @@ function Card(props: { readonly finding: Finding; readonly kind: Kind; readonly 
       </p>
       <p class="card-links">
         {links.map((link) => (
-          <button key={link.label} type="button" onClick={() => go(link.to(name))}>
+          <button key={link.label} type="button" onClick={() => go({ subject: '', subject_line: '', ...link.to(name) })}>
             {link.label}
           </button>
         ))}

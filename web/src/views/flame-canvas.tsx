@@ -17,6 +17,8 @@ const ZOOM_MS = 180;
  * fit.
  */
 const SMALL_PX = 320;
+/** Of a picture on paper. */
+const MOST_PRINTED_PX = 8000;
 
 export interface FlameCanvasProps {
   readonly model: FlameModel;
@@ -26,6 +28,8 @@ export interface FlameCanvasProps {
   readonly zoomed: number;
   readonly onZoom: (frame: number) => void;
   readonly onStatus: (frame: number) => void;
+  /** Open the context menu of a frame at a place of the window. */
+  readonly onMenu: (frame: number, x: number, y: number) => void;
   /** Unfold the wrapper frames that a frame hides, or fold them again; -1: no frame. */
   readonly onUnfold: (frame: number) => void;
 }
@@ -34,6 +38,7 @@ interface Pointed {
   readonly frame: number;
   readonly x: number;
   readonly y: number;
+  readonly hasShift: boolean;
 }
 
 interface Span {
@@ -64,6 +69,8 @@ class FlamePainter {
   from = 0;
   to = 1;
   selected = -1;
+  /** All rows are painted, for paper. */
+  isPrinted = false;
   private handle = 0;
   private aim: { from: number; to: number; fromOld: number; toOld: number; start: number; shown: Span } | null = null;
   private readonly picture = document.createElement('canvas');
@@ -129,6 +136,13 @@ class FlamePainter {
     this.handle = 0;
   }
 
+  /** For paper the whole picture is painted at once: no frame follows before it is printed. */
+  print(isPrinted: boolean): void {
+    this.isPrinted = isPrinted;
+    this.stop();
+    this.paint();
+  }
+
   private step(now: number): void {
     const { aim } = this;
     const t = aim === null ? 1 : Math.min(Math.max((now - aim.start) / ZOOM_MS, 0), 1);
@@ -155,7 +169,7 @@ class FlamePainter {
   private paint(): void {
     const { layout } = this.props.model;
     const widthPx = this.box.clientWidth;
-    const heightPx = this.box.clientHeight;
+    const heightPx = this.isPrinted ? Math.min(layout.rows * ROW_PX, MOST_PRINTED_PX) : this.box.clientHeight;
     const ratio = devicePixelRatio;
     if (this.canvas.width !== Math.round(widthPx * ratio) || this.canvas.height !== Math.round(heightPx * ratio)) {
       this.canvas.width = Math.round(widthPx * ratio);
@@ -166,7 +180,7 @@ class FlamePainter {
       return;
     }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const scrollPx = this.box.scrollTop;
+    const scrollPx = this.isPrinted ? 0 : this.box.scrollTop;
     const first = rowAt(scrollPx, layout.rows, this.props.isFlame);
     const last = rowAt(scrollPx + heightPx, layout.rows, this.props.isFlame);
     const rows = { firstRow: Math.min(first, last), lastRow: Math.max(first, last) };
@@ -215,7 +229,7 @@ function Tooltip(props: { readonly model: FlameModel; readonly pointed: Pointed;
         [below ? 'top' : 'bottom']: `${(below ? pointed.y : box.clientHeight - pointed.y) + 14}px`,
       }}
     >
-      {frameLines(props.model, pointed.frame, box.clientHeight < SMALL_PX).map((line, index) => (
+      {frameLines(props.model, pointed.frame, pointed.hasShift ? 'all' : box.clientHeight < SMALL_PX ? 'one' : 'some').map((line, index) => (
         <div key={index} class={index === 0 ? 'flame-tip-name' : ''}>
           {line}
         </div>
@@ -231,10 +245,10 @@ function listen(painter: FlamePainter, target: HTMLElement, point: (pointed: Poi
     }
   };
   return listenFlame(target, {
-    hover: (x, y) => {
+    hover: (x, y, hasShift) => {
       const frame = painter.frameAt(x, y);
       painter.hover(frame);
-      point(frame < 0 ? null : { frame, x, y });
+      point(frame < 0 ? null : { frame, x, y, hasShift });
       if (frame >= 0) {
         painter.props.onStatus(frame);
       }
@@ -251,7 +265,13 @@ function listen(painter: FlamePainter, target: HTMLElement, point: (pointed: Poi
         painter.props.onZoom(frame);
       }
     },
-    openAt: (x, y) => open(painter.frameAt(x, y)),
+    menuAt: (place, clientX, clientY) => {
+      const frame = place === null ? painter.selected : painter.frameAt(place.x, place.y);
+      if (frame > 0) {
+        point(null);
+        painter.props.onMenu(frame, clientX, clientY);
+      }
+    },
     move: (key) => painter.move(key),
     zoomSelected: () => painter.props.onZoom(Math.max(painter.selected, 0)),
     openSelected: () => open(painter.selected),
@@ -281,7 +301,11 @@ export function FlameCanvas(props: FlameCanvasProps): JSX.Element {
     observer.observe(box.current);
     box.current.addEventListener('scroll', request, { passive: true });
     const silence = listen(own, canvas.current, setPointed);
+    const paper = matchMedia('print');
+    const print = (): void => own.print(paper.matches);
+    paper.addEventListener('change', print);
     return () => {
+      paper.removeEventListener('change', print);
       own.stop();
       observer.disconnect();
       silence();
@@ -316,7 +340,7 @@ export function FlameCanvas(props: FlameCanvasProps): JSX.Element {
           />
           <span ref={outline} class="flame-outline" data-testid="flame-outline" aria-hidden="true" />
         </div>
-        <div style={{ height: `${props.model.layout.rows * ROW_PX}px` }} />
+        <div class="flame-spacer" style={{ height: `${props.model.layout.rows * ROW_PX}px` }} />
       </div>
       {pointed !== null && box.current !== null && pointed.frame < props.model.layout.count ? (
         <Tooltip model={props.model} pointed={pointed} box={box.current} />

@@ -23,7 +23,7 @@ export function exportSvg(model: FlameModel, look: FlameLook, zoomed: number, is
   const title = `cairn: ${costTitle(model.cost, model.when)}`;
   const slice = wholeSlice(model, zoomed, WIDTH_PX);
   const text = flameSvg(model.layout, slice, look, { widthPx: WIDTH_PX, isFlame, title }, (frame) =>
-    frameLines(model, frame).join('\n'),
+    frameLines(model, frame, 'all').join('\n'),
   );
   saveFile('flame.svg', new Blob([text], { type: 'image/svg+xml' }));
 }

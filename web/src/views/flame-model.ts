@@ -2,7 +2,7 @@
 import type { Tree } from '../api/answers';
 import { at } from '../base/columns';
 import { formatCountOf, formatPercent } from '../base/format';
-import { functionName, NO_CODE, type CodeName } from '../model/code';
+import { fileLine, functionName, locationName, NO_CODE, type CodeName } from '../model/code';
 import { findPath, framePaths, pathOf } from '../model/frame-path';
 import { foldAction, foldedLabel, foldOf } from '../model/folded-frames';
 import { ALL_COSTS, changeError, costTitle, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey, type LiveWhen } from '../model/cost';
@@ -81,15 +81,31 @@ function changeText(model: FlameModel, frame: number, cost: CostKey): string {
   return `, ${formatCostChange(cost, at(total[cost], frame) - at(old[cost], frame))}${unsure} against before`;
 }
 
-/** All data of a frame, in lines; `isShort`: only the cost that is its width. */
-export function frameLines(model: FlameModel, frame: number, isShort = false): readonly string[] {
-  const { nodes, selection } = model.tree;
+/** Beside the cost that is the width of the frames. */
+const TIP_COSTS: readonly CostKey[] = ['peak_bytes', 'allocations', 'leaked_bytes'];
+
+/** How much a tooltip says: one cost where there is little room, three, or all on demand. */
+export type TipSize = 'one' | 'some' | 'all';
+
+function tipCosts(cost: CostKey, size: TipSize): readonly CostKey[] {
+  const some = [cost, ...TIP_COSTS.filter((key) => key !== cost)].slice(0, 3);
+  return { one: [cost], some, all: [...ALL_COSTS] }[size];
+}
+
+/** The name of a frame, with the file and line of one of its calls, if they are known. */
+export function frameName(model: FlameModel, frame: number): CodeName {
+  const location = model.tree.nodes.location?.[frame] ?? null;
   const name = model.name(frame);
-  const lines = [name.full];
-  if (name.modulePath !== '') {
-    lines.push(name.modulePath);
-  }
-  for (const key of isShort ? [model.cost] : ALL_COSTS) {
+  const place = location === null ? null : locationName(model.tree.code, location);
+  return place === null ? name : { ...name, file: place.file, line: place.line };
+}
+
+/** What is known of a frame, in lines. */
+export function frameLines(model: FlameModel, frame: number, size: TipSize): readonly string[] {
+  const { nodes, selection } = model.tree;
+  const name = frameName(model, frame);
+  const lines = [name.full, ...(name.file === '' ? [] : [fileLine(name)]), ...(name.modulePath === '' ? [] : [name.modulePath])];
+  for (const key of tipCosts(model.cost, size)) {
     const column = nodes.total[key];
     if (column === undefined || !model.tells(key)) {
       continue;
@@ -107,7 +123,7 @@ export function frameLines(model: FlameModel, frame: number, isShort = false): r
     const error = nodes.self_errors === null ? 0 : at(nodes.self_errors[model.cost], frame);
     lines.push(`by itself: ${formatCost(model.cost, self)}${errorBeside(self, error)}`);
   }
-  return lines;
+  return size === 'some' ? [...lines, 'Shift: all costs'] : lines;
 }
 
 /**

@@ -6,15 +6,18 @@ import { tree as treeAnswer, type Tree } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { at } from '../base/columns';
 import { formatCount, formatCountOf, formatPercent } from '../base/format';
-import { ALL_COSTS, costTitle, errorBeside, formatCost, TABLE_COSTS } from '../model/cost';
+import { fileLine } from '../model/code';
+import { costTitle, errorBeside, formatCost, TABLE_COSTS } from '../model/cost';
 import { foldAction, foldedLabel, foldOf, NO_FOLD, toggleFold } from '../model/folded-frames';
-import { filterParams, shapeParams, type Address } from '../state/address';
+import type { Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { FLAME_LIMIT, flameParams } from '../state/questions';
+import { useCodeMenu } from './code-menu';
 import { FlameCanvas } from './flame-canvas';
 import { exportPng, exportSvg } from './flame-export';
 import { useSaveFile } from './parts/save-file';
-import { flameLook, flameModel, flameSwatches, frameError, type FlameModel } from './flame-model';
+import { flameLook, flameModel, flameSwatches, frameError, frameName, type FlameModel } from './flame-model';
 import { CostSelect, RegexToggle, ToggleButton, useDebounced, WrapperToggle } from './parts/controls';
 import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
@@ -22,9 +25,8 @@ import { useDarkness } from './parts/theme-hook';
 import { useTells } from './parts/unknown-costs';
 import './flame.css';
 
-const LIMIT = '200000';
 /** Beside the whole, which has no module. */
-const HINT = 'Click: zoom in. Escape: zoom out. Right click: callers and callees.';
+const HINT = 'Click: zoom in. Escape: zoom out. Right click: more.';
 const SHARES = ['0', '0.0001', '0.0005', '0.001', '0.005', '0.01', '0.05'] as const;
 
 function Controls(props: { readonly address: Address }): JSX.Element {
@@ -93,6 +95,15 @@ function Trail(props: { readonly model: FlameModel; readonly zoomed: number }): 
   );
 }
 
+/** The frames from the root to a frame, one a line. */
+function pathText(model: FlameModel, frame: number): string {
+  const names: string[] = [];
+  for (let above = frame; above > 0; above = at(model.layout.parent, above)) {
+    names.unshift(model.name(above).full);
+  }
+  return names.join('\n');
+}
+
 function zoomTo(model: FlameModel, frame: number): void {
   go({ zoom: frame <= 0 ? '' : model.pathOf(frame) });
 }
@@ -103,6 +114,7 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
   const tells = useTells();
   const when = useLiveWhen();
   const saveFile = useSaveFile();
+  const openMenu = useCodeMenu();
   const model = useMemo(() => flameModel(tree, address.cost, tells, when), [tree, when]);
   const look = useMemo(() => flameLook(model, dark), [model, dark]);
   const swatches = useMemo(() => flameSwatches(model, dark), [model, dark]);
@@ -123,7 +135,7 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
         <Trail model={model} zoomed={zoomed} />
         <span class="flame-count soft" data-testid="flame-count">
           {tree.nodes.count < tree.total_nodes ? (
-            <span title={`Narrower frames are left out; so are those beyond the ${formatCount(Number(LIMIT))} widest`}>{`widest ${formatCount(tree.nodes.count)} of ${formatCountOf(tree.total_nodes, 'frame')}`}</span>
+            <span title={`Narrower frames are left out; so are those beyond the ${formatCount(Number(FLAME_LIMIT))} widest`}>{`widest ${formatCount(tree.nodes.count)} of ${formatCountOf(tree.total_nodes, 'frame')}`}</span>
           ) : (
             formatCountOf(tree.total_nodes, 'frame')
           )}
@@ -143,12 +155,12 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
       {total === 0 ? (
         <p class="notice">{`There is no ${costTitle(address.cost, when).toLowerCase()} to show here.`}</p>
       ) : (
-        <FlameCanvas model={model} look={look} isFlame={isFlame} zoomed={zoomed} onZoom={(f) => zoomTo(model, f)} onStatus={setPointed} onUnfold={unfold} />
+        <FlameCanvas model={model} look={look} isFlame={isFlame} zoomed={zoomed} onZoom={(f) => zoomTo(model, f)} onStatus={setPointed} onUnfold={unfold} onMenu={(f, x, y) => openMenu(frameName(model, f), { x, y }, pathText(model, f))} />
       )}
       <div class="flame-foot">
         <p class="flame-status" data-testid="flame-status" aria-live="polite">
           {`${foldedLabel(model.name(frame), foldOf(tree.nodes, frame))}: ${formatCost(address.cost, model.value(frame))}${frameError(model, frame, address.cost)}, ${formatPercent(model.value(frame), total)}`}
-          <span class="soft">{` ${frame === 0 ? HINT : model.name(frame).modulePath}`}</span>
+          <span class="soft">{` ${frame === 0 ? HINT : [fileLine(frameName(model, frame)), model.name(frame).modulePath].filter((part) => part !== '').join(' ')}`}</span>
         </p>
         <ul class="flame-legend" aria-label="Colours">
           {swatches.map((swatch, index) => (
@@ -165,21 +177,7 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
 
 export function FlameView(): JSX.Element {
   const address = useAddress();
-  const asked = useAsk(
-    'tree',
-    {
-      ...filterParams(address),
-      costs: ALL_COSTS.join(','),
-      sort: address.cost,
-      direction: address.direction,
-      ...shapeParams(address),
-      min_share: address.min_share,
-      limit: LIMIT,
-      [address.search_regex === '1' ? 'search_regex' : 'search']: address.search,
-      diff: address.diff,
-    },
-    treeAnswer,
-  );
+  const asked = useAsk('tree', flameParams(address), treeAnswer);
   return (
     <div class="view flame">
       <Controls address={address} />

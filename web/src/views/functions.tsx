@@ -11,6 +11,8 @@ import type { CostColumns } from '../model/tree';
 import { filterParams, hideWrappers, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { functionsParams } from '../state/questions';
+import { useCodeMenu } from './code-menu';
 import { CodeText, nameText, openFunction, PlaceLinks } from './parts/code-label';
 import { Choice, WrapperToggle } from './parts/controls';
 import { costColumn, errorAt, type CostFigures } from './parts/cost-cell';
@@ -32,7 +34,8 @@ interface Costed {
 function costColumns(values: Costed, totals: Totals, costs: readonly CostKey[], when: LiveWhen): readonly Column[] {
   const { old } = values;
   const hasErrors = (values.errors ?? values.oldErrors) !== null;
-  return costs.map((cost) => ({
+  return costs.map((cost, index) => ({
+    spare: index + 1,
     ...costColumn(cost, { title: costTitle(cost, when), isDiff: old !== null, hasErrors }, (row) => ({
       value: at(values.costs[cost], row),
       total: totals[cost] ?? 0,
@@ -59,6 +62,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
   const { answer, address } = props;
   const { functions, code } = answer;
   const when = useLiveWhen();
+  const openMenu = useCodeMenu();
   const isSelf = address.by_self === '1';
   const rows = useMemo(() => range(functions.count), [answer]);
   const named = useMemo(() => rows.map((row) => functionName(code, functions.function[row])), [rows]);
@@ -86,6 +90,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
         onSort={(key) => go({ cost: key })}
         onSelect={(row) => go({ fn: name(row).key, fn_module: name(row).modulePath }, 'refine')}
         onActivate={(row) => go({ view: 'flame', search: name(row).full })}
+        onMenu={(row, place) => openMenu(name(row), place)}
       />
     </>
   );
@@ -198,19 +203,7 @@ function Detail(props: { readonly address: Address }): JSX.Element {
 
 export function FunctionsView(): JSX.Element {
   const address = useAddress();
-  const asked = useAsk(
-    'functions',
-    {
-      ...filterParams(address),
-      costs: TABLE_COSTS.join(','),
-      sort: address.cost,
-      by_self: address.by_self,
-      hide_wrappers: hideWrappers(address),
-      diff: address.diff,
-      sort_by: address.diff === '1' ? address.sort_by : '',
-    },
-    functionsAnswer,
-  );
+  const asked = useAsk('functions', functionsParams(address), functionsAnswer);
   return (
     <div class="view functions">
       <div class="toolbar">

@@ -16,7 +16,9 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['c', 'in tables: copy the selected row'],
   ['h', 'in trees: open the hot path, from the selected row if there is one, and select its end'],
   ['u, Shift+click', 'in trees (u) and the flame graph: unfold the wrapper frames that a row hides, or fold them again'],
-  ['o, right click', 'in the flame graph: open the function'],
+  ['o', 'in the flame graph: open the function in Caller / Callee'],
+  ['right click, Shift+F10', 'in trees, tables of functions and the flame graph: focus, hide, merge, source, editor, copy'],
+  ['Enter, Shift+Enter', 'in the field below a table: the next row with the text, the one before'],
   ['Esc', 'in the flame graph: zoom out; here: close'],
   ['?', 'this'],
 ];

@@ -7,7 +7,7 @@ import { at, range } from '../base/columns';
 import { formatCount } from '../base/format';
 import { functionName, locationName, type CodeName } from '../model/code';
 import { costMeaning, costTitle, type LiveWhen } from '../model/cost';
-import { wholeRunParams, type Address } from '../state/address';
+import { comparesRanges, filterParams, wholeRunParams, type Address } from '../state/address';
 import { useAsk } from '../state/hooks';
 import { FrameList } from './frame-list';
 import { CodeText, nameText, openFunction } from './parts/code-label';
@@ -97,7 +97,7 @@ function StackTable(props: { readonly answer: StackPairs }): JSX.Element {
 export function LeaksDiff(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
   const isByStack = address.leaks_by !== 'call_site';
-  const params = { ...wholeRunParams(address), costs: COSTS.join(','), sort: 'leaked_bytes', sort_by: address.sort_by, limit: LIMIT, diff: '1' };
+  const params = { ...(comparesRanges(address) ? filterParams(address) : wholeRunParams(address)), costs: COSTS.join(','), sort: 'leaked_bytes', sort_by: address.sort_by, limit: LIMIT, diff: '1' };
   const pairs = useAsk(isByStack ? 'stacks' : null, params, stackPairs);
   const sites = useAsk(isByStack ? null : 'call_sites', params, callSites);
   const count = (isByStack ? pairs.value : sites.value)?.total_count ?? null;

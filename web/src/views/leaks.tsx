@@ -3,15 +3,20 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { leaks as leaksAnswer, type Leaks } from '../api/answers';
+import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
 import { formatByteRate, formatBytes, formatCount, formatCountOf, formatMs } from '../base/format';
-import { locationName } from '../model/code';
+import { locationName, type CodeName } from '../model/code';
 import { costTitle, errorBeside, type LiveWhen } from '../model/cost';
-import { wholeRunParams, type Address } from '../state/address';
+import type { Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { leaksParams } from '../state/questions';
+import { BlockList, BlocksAt } from './block-list';
+import { useCodeMenu } from './code-menu';
 import { FrameList } from './frame-list';
 import { LeaksDiff } from './leaks-diff';
+import { SiteStacks } from './site-stacks';
 import { CodeText, nameText, openFunction } from './parts/code-label';
 import { Choice } from './parts/controls';
 import { costColumn, errorAt } from './parts/cost-cell';
@@ -19,6 +24,8 @@ import { DataTable, inOrder, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
 import { useCapability } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
+import { Spark } from './parts/spark';
+import { useSubject } from './parts/subject';
 import { useKnows } from './parts/unknown-costs';
 import './leaks.css';
 
@@ -30,7 +37,7 @@ const GROWTH = [
   { value: 'bounded', label: 'Bounded', help: 'it is renewed all the time, and does not grow' },
   { value: 'sawtooth', label: 'Sawtooth', help: 'it rises and falls, and does not grow' },
   { value: 'bursts', label: 'Bursts', help: 'it is held now and then, and does not grow' },
-  { value: 'late', label: 'Late', help: 'it came just before the end of the recording: too late to tell' },
+  { value: 'late', label: 'Late', help: 'it came in the last tenth of what is recorded: too late to tell' },
   { value: 'once', label: 'Once', help: 'one block' },
   { value: 'unknown', label: 'Unknown', help: 'the run was too short, or has no time slices' },
 ] as const;
@@ -113,7 +120,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
     {
       key: 'over',
       title: 'Over',
-      help: 'for how long it grew like that, up to the end or as long as there was work',
+      help: 'for how long it grew like that, as long as there was work',
       widthPx: 92,
       spare: 3,
       numeric: true,
@@ -158,8 +165,28 @@ function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly 
       sortable: true,
       ...(cost === 'leaked_allocations' ? { spare: 2 } : {}),
     })),
+    ...(answer.history === null || answer.history.length === 0 ? [] : [historyColumn(answer)]),
     ...(hasGrowth ? growthColumns(answer) : []),
   ];
+}
+
+/** How much of each row was live over the run. */
+function historyColumn(answer: Leaks): Column {
+  const parts = answer.history_parts ?? 1;
+  const growth = (row: number): string => GROWTH.find((entry) => entry.value === answer.leaks.growth[row])?.label ?? '';
+  return {
+    key: 'history',
+    title: 'Over the run',
+    help: 'its live bytes from the beginning to the end of the recording, each row in its own scale',
+    widthPx: 120,
+    narrowPx: 84,
+    spare: 5,
+    cell: (row) => {
+      const values = (answer.history ?? []).slice(row * parts, (row + 1) * parts);
+      return values.length === 0 ? '' : <Spark values={values} label={`Live bytes over the run. ${growth(row)}`} />;
+    },
+    saved: [],
+  };
 }
 
 function Suppressions(props: { readonly answer: Leaks }): JSX.Element | null {
@@ -201,9 +228,11 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
   const { leaks } = answer;
   const hasGrowth = useCapability('growth');
   const when = useLiveWhen();
-  const [selected, setSelected] = useState(0);
   const [sortBy, setSortBy] = useState('leaked_bytes');
+  const openMenu = useCodeMenu();
   const order = useMemo(() => sortedRows(answer, sortBy), [answer, sortBy]);
+  const nameAt = (index: number): CodeName => locationName(answer.code, leaks.location[at(order, index)]);
+  const { selected, isAbout, select } = useSubject(leaks.count, nameAt, order, 0);
   const place = Math.min(selected, leaks.count - 1);
   const row = place < 0 ? -1 : at(order, place);
   const frames = range(row < 0 ? 0 : at(leaks.frame_count, row)).map((offset) => {
@@ -220,16 +249,20 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
           selected={place}
           sortBy={sortBy}
           onSort={setSortBy}
-          onSelect={setSelected}
-          onActivate={(index) => openFunction(locationName(answer.code, leaks.location[at(order, index)]))}
+          isAbout={isAbout}
+          onSelect={select}
+          onMenu={(index, menuPlace) => openMenu(nameAt(index), menuPlace)}
+          onActivate={(index) => openFunction(nameAt(index))}
           empty={when === 'now' ? 'Nothing is live now.' : when === 'stop' ? 'Nothing was live when the recording ended.' : 'Nothing was live at the end.'}
         />
-        {frames.length === 0 ? null : (
+        {frames.length > 0 ? (
           <section class="stack" aria-label="Stack of the selected leak">
             <h2>Stack</h2>
             <FrameList frames={frames} cost="leaked_bytes" />
           </section>
-        )}
+        ) : place >= 0 ? (
+          <SiteStacks name={nameAt(place)} />
+        ) : null}
       </div>
       <Suppressions answer={answer} />
     </>
@@ -237,13 +270,15 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
 }
 
 function GroupBy(props: { readonly address: Address }): JSX.Element {
+  const hasBlocks = useCapability('blocks') && props.address.diff !== '1' && !inReport();
   return (
     <Choice
       label="Group by"
       value={props.address.leaks_by}
       options={[
-        { value: 'stack', label: 'by stack' },
         { value: 'call_site', label: 'by call site' },
+        { value: 'stack', label: 'by stack' },
+        ...(hasBlocks ? [{ value: 'block', label: 'single blocks' }] : []),
       ]}
       onChange={(leaks_by) => go({ leaks_by })}
     />
@@ -263,6 +298,14 @@ export function LeaksView(): JSX.Element {
       </div>
       <LeaksDiff address={address} />
     </div>
+  ) : address.leaks_by === 'block' ? (
+    <div class="view">
+      <div class="toolbar">
+        <GroupBy address={address} />
+        <BlocksAt address={address} />
+      </div>
+      <BlockList address={address} />
+    </div>
   ) : (
     <LeaksAlone address={address} />
   );
@@ -271,11 +314,7 @@ export function LeaksView(): JSX.Element {
 function LeaksAlone(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
   const hasGrowth = useCapability('growth');
-  const asked = useAsk(
-    'leaks',
-    { ...wholeRunParams(address), by: address.leaks_by, growth: address.growth, limit: '1000' },
-    leaksAnswer,
-  );
+  const asked = useAsk('leaks', leaksParams(address), leaksAnswer);
   return (
     <div class="view">
       <div class="toolbar">

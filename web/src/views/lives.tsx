@@ -8,16 +8,14 @@ import { at } from '../base/columns';
 import { formatBytes, formatCount, formatMs } from '../base/format';
 import { baseName } from '../model/code';
 import { processTree, type Life } from '../model/process-tree';
-import { filterParams } from '../state/address';
 import { filterTime, go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { livesParams } from '../state/questions';
 import { useMeta } from './parts/meta-context';
 import { Pane } from './parts/pane';
 import './lives.css';
 
 const MOST = 100;
-/** The costs of the bars' text. */
-const COSTS = 'peak_bytes';
 
 interface Answers {
   readonly processes: Decoded<typeof processesAnswer>['processes'];
@@ -63,7 +61,7 @@ function LifeRow(props: { readonly answers: Answers; readonly life: Life; readon
 }
 
 export function Lives(): JSX.Element {
-  const params = { ...filterParams(useAddress()), costs: COSTS };
+  const params = livesParams(useAddress());
   const meta = useMeta();
   const processes = useAsk('processes', params, processesAnswer);
   const threads = useAsk('threads', params, threadsAnswer);

@@ -1,6 +1,5 @@
 // Why the heap reached its peak: what each call site gained since the trough before it.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { summary as summaryAnswer, type Findings, type Summary } from '../api/answers';
 import { at } from '../base/columns';
 import { formatBytes, formatCount, formatMs } from '../base/format';
@@ -8,12 +7,14 @@ import { locationName, type CodeName } from '../model/code';
 import { errorBeside } from '../model/cost';
 import { go } from '../state/app-state';
 import { useAsk } from '../state/hooks';
+import { useCodeMenu } from './code-menu';
 import { CodeLink, nameText, openFunction } from './parts/code-label';
 import { costColumn } from './parts/cost-cell';
 import { DataTable, textColumn, type Column } from './parts/data-table';
 import { useComparison } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { Sentence } from './parts/sentence';
+import { useSubject } from './parts/subject';
 import './peak.css';
 
 type Rise = NonNullable<Findings['peak_rise']>;
@@ -47,6 +48,7 @@ function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column
       title: 'Peak without it',
       help: 'the peak without what this call site gained',
       widthPx: sites.without_bytes_error === null ? 120 : 164,
+      spare: 2,
       numeric: true,
       cell: (row) => <span class="peak-number">{`${formatBytes(without(row))}${errorBeside(without(row), sites.without_bytes_error?.[row])}`}</span>,
       saved: [
@@ -63,14 +65,15 @@ function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column
       cell: (row) => <CodeLink name={name(row)} cost="peak_bytes" />,
       saved: [{ head: 'Call site', value: (row) => nameText(name(row)) }],
     },
-    textColumn({ key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, spare: 1 }, (row) => sites.thread_name[row] ?? ''),
+    textColumn({ key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, spare: 3 }, (row) => sites.thread_name[row] ?? ''),
   ];
 }
 
 function Sites(props: { readonly summary: Summary; readonly rise: Rise }): JSX.Element {
   const { summary, rise } = props;
-  const [selected, setSelected] = useState(-1);
+  const openMenu = useCodeMenu();
   const name = (row: number): CodeName => locationName(summary.code, rise.sites.location[row]);
+  const { selected, isAbout, select } = useSubject(rise.sites.count, name, rise);
   return (
     <>
       <p class="peak-text" data-testid="peak-text">
@@ -84,7 +87,9 @@ function Sites(props: { readonly summary: Summary; readonly rise: Rise }): JSX.E
         columns={columnsOf(rise, name)}
         count={rise.sites.count}
         selected={selected}
-        onSelect={setSelected}
+        isAbout={isAbout}
+        onSelect={select}
+        onMenu={(row, place) => openMenu(name(row), place)}
         onActivate={(row) => openFunction(name(row))}
         empty="No call site gained memory."
       />

@@ -10,6 +10,7 @@ import { lookBars, mergeTimes, nearest, placeAt, splitParts } from '../model/rss
 import { markText, type Mark } from '../model/mark';
 import { stackUp } from '../model/stacked';
 import type { ChartSpec } from '../render/chart-spec';
+import { lastAt } from '../model/time-strip';
 import { palette } from '../render/colour';
 import { timePicture } from '../render/time-picture';
 import { go } from '../state/app-state';
@@ -26,10 +27,16 @@ function specOf(answer: Rss, marks: readonly Mark[], shownMs: number, isDark: bo
   const times = mergeTimes(bars.times, samples.time_ms);
   const rows = times.map(bars.rowAt);
   const inBars = (values: readonly number[]): readonly (number | null)[] => rows.map((row) => (row < 0 ? null : at(values, row)));
+  const last = times.map((time) => lastAt(breakdowns.time_ms, time));
+  const steps = (values: readonly number[]): readonly (number | null)[] => last.map((row) => (row < 0 ? null : at(values, row)));
   const edges = stackUp(kinds.key.map((key) => ({ label: key, values: breakdowns.columns[`${key}_bytes`] ?? [] })));
   return {
     timesMs: times,
-    areas: edges.map((edge, index) => ({ edge: inBars(edge), hasGaps: true, colour: colours.series(index) })),
+    areas: [
+      ...edges.map((edge, index) => ({ edge: inBars(edge), hasGaps: true, colour: colours.series(index) })),
+      // Higher areas are painted first: the pale ones, below the bars.
+      ...edges.map((edge, index) => ({ edge: steps(edge), isStep: true, colour: colours.pale(index) })),
+    ],
     lines: [
       { colour: cssVariable('--text'), width: 1.5, values: placeAt(times, samples.time_ms, samples.rss_bytes) },
       { colour: cssVariable('--text'), width: 2, values: inBars(breakdowns.requested_bytes), hasGaps: true },
@@ -37,8 +44,8 @@ function specOf(answer: Rss, marks: readonly Mark[], shownMs: number, isDark: bo
     isStepped: false,
     marked: { fromMs: shownMs, toMs: shownMs },
     marks: [
-      ...range(breakdowns.count).filter((row) => breakdowns.is_peak[row] === 1).map((row) => ({ ms: at(breakdowns.time_ms, row), label: `breakdown of ${formatBytes(at(breakdowns.rss_bytes, row))}` })),
-      ...(breakdowns.rss_bytes.some((bytes) => bytes >= answer.peak_rss_bytes) ? [] : [{ ms: answer.peak_rss_ms, label: `peak RSS ${formatBytes(answer.peak_rss_bytes)}` }]),
+      ...range(breakdowns.count).filter((row) => breakdowns.is_peak[row] === 1).map((row) => ({ ms: at(breakdowns.time_ms, row), label: `breakdown of ${formatBytes(at(breakdowns.rss_bytes, row))}`, isMain: true })),
+      ...(breakdowns.rss_bytes.some((bytes) => bytes >= answer.peak_rss_bytes) ? [] : [{ ms: answer.peak_rss_ms, label: `peak RSS ${formatBytes(answer.peak_rss_bytes)}`, isMain: true }]),
       ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
     ],
     formatValue: formatBytes,

@@ -5,7 +5,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { rss as rssAnswer, type Rss } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatCount, formatCountOf, formatMs } from '../base/format';
-import { locationName, type CodeName } from '../model/code';
+import { locationName } from '../model/code';
 import { markText, type Mark } from '../model/mark';
 import { kindsAt } from '../model/rss-breakdown';
 import { stackUp } from '../model/stacked';
@@ -13,18 +13,20 @@ import { palette } from '../render/colour';
 import type { LegendEntry } from '../render/picture';
 import { timePicture } from '../render/time-picture';
 import type { ChartSpec } from '../render/chart-spec';
+import { comparesFiles } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { rssParams } from '../state/questions';
 import { RssBar } from './rss-bar';
 import { RssBreakdown } from './rss-breakdown';
 import { ChartBox } from './parts/chart-box';
-import { CodeText, nameText } from './parts/code-label';
 import { Choice } from './parts/controls';
 import { DataTable, inOrder, textColumn, type Column } from './parts/data-table';
 import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { PictureButtons } from './parts/picture-buttons';
 import { cssVariable, useDarkness } from './parts/theme-hook';
+import { Mappings, numberColumn, siteColumn } from './rss-mappings';
 import './rss.css';
 
 const PARTS = [
@@ -53,7 +55,7 @@ function specOf(answer: Rss, marks: readonly Mark[], isDark: boolean): ChartSpec
     isStepped: false,
     marked: null,
     marks: [
-      { ms: peak_rss_ms, label: `peak RSS ${formatBytes(peak_rss_bytes)}` },
+      { ms: peak_rss_ms, label: `peak RSS ${formatBytes(peak_rss_bytes)}`, isMain: true },
       ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
     ],
     formatValue: formatBytes,
@@ -118,55 +120,6 @@ function SamplesLegend(props: { readonly answer: Rss; readonly row: number }): J
       </dl>
       {kinds === null ? <p class="soft">This file says how much was resident, not what pages they were.</p> : null}
     </section>
-  );
-}
-
-function numberColumn(key: string, title: string, unit: 'bytes' | 'ms' | '', widthPx: number, value: (row: number) => number): Column {
-  const format = { bytes: formatBytes, ms: formatMs, '': formatCount }[unit];
-  return {
-    key,
-    title,
-    widthPx,
-    numeric: true,
-    cell: (row) => <span class="breakdown-number">{format(value(row))}</span>,
-    saved: [{ head: unit === '' ? title : `${title} (${unit})`, value }],
-  };
-}
-
-/** `name`: null for a mapping that the kernel or the loader made. */
-function siteColumn(column: Omit<Column, 'cell' | 'saved' | 'key'>, name: (row: number) => CodeName | null): Column {
-  const cell = (found: CodeName | null): JSX.Element | string => (found === null ? '' : <CodeText name={found} />);
-  const saved = (found: CodeName | null): string => (found === null ? '' : nameText(found));
-  return { ...column, key: 'location', cell: (row) => cell(name(row)), saved: [{ head: column.title, value: (row) => saved(name(row)) }] };
-}
-
-function Mappings(props: { readonly answer: Rss }): JSX.Element {
-  const { mappings, code, kinds } = props.answer;
-  const rows = range(mappings.count)
-    .filter((row) => at(mappings.virtual_bytes, row) + at(mappings.rss_bytes, row) + at(mappings.swap_bytes, row) > 0)
-    .sort((a, b) => at(mappings.rss_bytes, b) - at(mappings.rss_bytes, a));
-  const hasMappings = useCapability('mappings');
-  const [selected, setSelected] = useState(-1);
-  if (!hasMappings) {
-    return <Notice>This recording has no table of mappings.</Notice>;
-  }
-  const columns: readonly Column[] = [
-    textColumn({ key: 'path', title: 'Mapping', widthPx: 240, narrowPx: 150, grows: true }, (row) => mappings.path[row] || 'anonymous', (path) => <span class="mono">{path}</span>),
-    textColumn({ key: 'kind', title: 'Kind', widthPx: 176, narrowPx: 150 }, (row) => kinds.phrase[kinds.key.indexOf(mappings.kind[row] ?? '')] ?? mappings.kind[row] ?? ''),
-    siteColumn({ title: 'Mapped by', help: 'the call site, if the program mapped it itself', widthPx: 200, narrowPx: 130 }, (row) => ((mappings.location[row] ?? null) === null ? null : locationName(code, mappings.location[row]))),
-    numberColumn('areas', 'Areas', '', 62, (row) => at(mappings.areas, row)),
-    numberColumn('rss', 'RSS', 'bytes', 84, (row) => at(mappings.rss_bytes, row)),
-    numberColumn('virtual', 'Virtual', 'bytes', 84, (row) => at(mappings.virtual_bytes, row)),
-    numberColumn('swap', 'Swapped', 'bytes', 84, (row) => at(mappings.swap_bytes, row)),
-  ];
-  return (
-    <DataTable
-      label="Mappings"
-      columns={inOrder(columns, rows)}
-      count={rows.length}
-      selected={selected}
-      onSelect={setSelected}
-    />
   );
 }
 
@@ -270,14 +223,13 @@ function Drawing(props: { readonly answer: Rss; readonly isSplit: boolean }): JS
         <div class="toolbar">
           <Choice label="Split by" value={isSplit ? '' : 'samples'} options={WAYS} onChange={(value) => go({ rss_by: value })} />
           <span class="soft">
-            {isSplit ? `The bars are what RSS consisted of at ${formatCountOf(answer.breakdowns.count, 'moment')}; the line is RSS. Hover for values, click for the mappings of a moment.` : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
+            {isSplit ? `The bars are what RSS consisted of at ${formatCountOf(answer.breakdowns.count, 'moment')}, the pale steps the last one known; the line is RSS. Hover for values, click for the mappings of a moment.` : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
           </span>
         </div>
       ) : null}
       {isSplit ? <RssBreakdown answer={answer} /> : <Samples answer={answer} />}
       <Allocators answer={answer} />
       <Survivors answer={answer} />
-      {answer.moment_ms === null ? null : <h2>{`Mappings after ${formatMs(answer.moment_ms)}`}</h2>}
       <Mappings answer={answer} />
     </>
   );
@@ -286,13 +238,13 @@ function Drawing(props: { readonly answer: Rss; readonly isSplit: boolean }): JS
 export function RssView(): JSX.Element {
   const address = useAddress();
   const hasRss = useCapability('rss');
-  const asked = useAsk(hasRss ? 'rss' : null, { process: address.process, moment_ms: address.moment }, rssAnswer);
+  const asked = useAsk(hasRss ? 'rss' : null, rssParams(address), rssAnswer);
   if (!hasRss) {
     return <Notice>The resident size was not sampled in this recording.</Notice>;
   }
   return (
     <div class="view">
-      {address.diff === '1' ? <RssBar /> : null}
+      {comparesFiles(address) ? <RssBar /> : null}
       <Pane asked={asked} label="RSS">
         {(answer) => <Drawing answer={answer} isSplit={address.rss_by !== 'samples'} />}
       </Pane>

@@ -1,17 +1,19 @@
 // The frame of the page: the recording, the views, the filter, and the view that the address names.
 import type { FunctionComponent, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { meta as metaAnswer, type Meta } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { shownText } from '../base/shown-text';
-import type { ViewId } from '../state/address';
+import { isFiltered, type ViewId } from '../state/address';
 import { notApplied } from '../state/filter-reach';
-import { appState, go, resetFilter, setHelp } from '../state/app-state';
+import { appState, go, resetFilter, setFilterOpen, setHelp } from '../state/app-state';
 import { useAppState, useAsk } from '../state/hooks';
 import { onKeyOutsideFields } from '../state/keys';
 import { followRecording } from '../state/live';
+import { prefetch } from '../state/prefetch';
 import { applyTheme, readTheme, type Theme } from '../state/theme';
 import { ChartsView } from './charts';
+import { CodeMenuLayer } from './code-menu';
 import { Compare } from './compare';
 import { FilterBar } from './filter-bar';
 import { FilterScope } from './filter-scope';
@@ -54,6 +56,19 @@ export const ENTRIES: readonly ViewEntry[] = [
   { id: 'source', label: 'Source', component: SourceView },
 ];
 
+/** Views that answer one question are beside each other. */
+const GROUPS: readonly { readonly label: string; readonly views: readonly ViewId[] }[] = [
+  { label: 'Overview', views: ['summary'] },
+  { label: 'Where', views: ['peak', 'bottom-up', 'functions', 'top-down', 'flame'] },
+  { label: 'When and how', views: ['charts', 'sizes'] },
+  { label: 'What stays', views: ['leaks'] },
+  { label: 'Who', views: ['threads', 'rss'] },
+  { label: 'Source', views: ['source'] },
+];
+
+/** The capability without which a view asks nothing. */
+const NEEDS: Readonly<Partial<Record<ViewId, string>>> = { charts: 'slices', sizes: 'sizes', rss: 'rss' };
+
 const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 
 function ThemeButton(): JSX.Element {
@@ -70,6 +85,28 @@ function ThemeButton(): JSX.Element {
       }}
     >
       {theme === 'system' ? '◐' : theme === 'light' ? '☀' : '☾'}
+    </button>
+  );
+}
+
+/** Opens the filter, and focuses its text once it is drawn. */
+function openFilter(): void {
+  setFilterOpen(true);
+  requestAnimationFrame(() => document.getElementById('filter-text')?.focus());
+}
+
+function FilterButton(): JSX.Element {
+  const { address, isFilterOpen } = useAppState();
+  const isShown = isFilterOpen || isFiltered(address);
+  return (
+    <button
+      type="button"
+      aria-expanded={isShown}
+      disabled={isFiltered(address)}
+      title={isFiltered(address) ? 'The filter is in force' : isShown ? 'Fold the filter' : 'Filter all views (/)'}
+      onClick={() => (isShown ? setFilterOpen(false) : openFilter())}
+    >
+      Filters
     </button>
   );
 }
@@ -97,6 +134,7 @@ function Header(): JSX.Element {
         </span>
       )}
       <span class="head-end">
+        {inReport() ? null : <FilterButton />}
         {inReport() ? null : <Compare />}
         <ThemeButton />
         <button type="button" aria-label="Keyboard help" title="Keyboard help (?)" onClick={() => setHelp(true)}>
@@ -107,21 +145,33 @@ function Header(): JSX.Element {
   );
 }
 
+function Tab(props: { readonly entry: ViewEntry; readonly isHere: boolean }): JSX.Element {
+  const { entry, isHere } = props;
+  const index = ENTRIES.indexOf(entry);
+  return (
+    <button
+      type="button"
+      class={isHere ? 'tab tab-here' : 'tab'}
+      {...(isHere ? { 'aria-current': 'page' as const } : {})}
+      title={index < 10 ? `${entry.label} (${(index + 1) % 10})` : `${entry.label} ([ and ] go to the next view)`}
+      data-testid={`tab-${entry.id}`}
+      onClick={() => go({ view: entry.id })}
+    >
+      {entry.label}
+    </button>
+  );
+}
+
+/** All tabs, in as many lines as they need: none is ever out of sight. */
 function Tabs(props: { readonly view: ViewId }): JSX.Element {
   return (
     <nav class="tabs" aria-label="Views">
-      {ENTRIES.map((entry, index) => (
-        <button
-          key={entry.id}
-          type="button"
-          class={entry.id === props.view ? 'tab tab-here' : 'tab'}
-          {...(entry.id === props.view ? { 'aria-current': 'page' as const } : {})}
-          title={index < 10 ? `${entry.label} (${(index + 1) % 10})` : `${entry.label} ([ and ] go to the next view)`}
-          data-testid={`tab-${entry.id}`}
-          onClick={() => go({ view: entry.id })}
-        >
-          {entry.label}
-        </button>
+      {GROUPS.map((group) => (
+        <span key={group.label} class="tab-group" role="group" aria-label={group.label}>
+          {ENTRIES.filter((entry) => group.views.includes(entry.id)).map((entry) => (
+            <Tab key={entry.id} entry={entry} isHere={entry.id === props.view} />
+          ))}
+        </span>
       ))}
     </nav>
   );
@@ -143,7 +193,7 @@ function takeKey(key: string): boolean {
   if (key === '?') {
     setHelp(true);
   } else if (key === '/') {
-    document.getElementById('filter-text')?.focus();
+    openFilter();
   } else if (key === 'x') {
     resetFilter();
   } else if (entry !== undefined) {
@@ -176,12 +226,24 @@ function useReplaced(meta: Meta | null): readonly [string, () => void] {
   return [when, () => setWhen('')];
 }
 
+/** The views that have an answer: some need data that not every recording has. */
+function useKnownViews(meta: Meta | null): readonly ViewId[] {
+  return useMemo(
+    () => ENTRIES.map((entry) => entry.id).filter((id) => meta !== null && (NEEDS[id] === undefined || meta.capabilities[NEEDS[id]] === true)),
+    [meta],
+  );
+}
+
 export function Shell(): JSX.Element {
-  const { address, help, notice } = useAppState();
+  const { address, help, isFilterOpen, notice } = useAppState();
   const asked = useAsk('meta', {}, metaAnswer);
   const [replaced, forgetReplaced] = useReplaced(asked.value);
   const limits = notApplied(address);
   useEffect(() => onKeyOutsideFields(takeKey), []);
+  const isEnded = asked.value !== null && asked.value.state !== 'running' && !inReport();
+  const views = useKnownViews(asked.value);
+  // Of other addresses the answers are not worth the server's time until a view asks.
+  useEffect(() => (isEnded && !isFiltered(address) && address.diff === '' ? prefetch(address, views) : undefined), [isEnded, views]);
   const isRunning = asked.value?.state === 'running' && !inReport();
   useEffect(() => (isRunning ? followRecording() : undefined), [isRunning]);
   const entry = ENTRIES.find((candidate) => candidate.id === address.view) ?? ENTRIES[0];
@@ -198,7 +260,7 @@ export function Shell(): JSX.Element {
             <div class="shell">
               <Header />
               <Tabs view={address.view} />
-              <FilterBar />
+              {isFilterOpen || isFiltered(address) || inReport() ? <FilterBar /> : null}
               {address.view === 'summary' || inReport() ? null : <TimeLine isTall={false} />}
               <main class="main" data-view={address.view}>
                 <h1 class="visually-hidden">{entry?.label}</h1>
@@ -218,6 +280,7 @@ export function Shell(): JSX.Element {
             </div>
           </FilterScope>
           {help ? <Help /> : null}
+          <CodeMenuLayer />
         </MetaContext.Provider>
       )}
     </Pane>

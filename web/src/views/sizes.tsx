@@ -2,9 +2,10 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { histogram as histogramAnswer, sizeLifetime, type Histogram } from '../api/answers';
-import { wholeRunParams, type Address } from '../state/address';
+import { comparesFiles, wholeRunParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { histogramParams } from '../state/questions';
 import { HeatMap } from './heat-map';
 import { Bars, BarsButtons, BarsLegend, BarsTable, histogramModel, type RankKey } from './histogram';
 import { Choice, ToggleButton } from './parts/controls';
@@ -27,7 +28,7 @@ const RANKS = [
 function Heat(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
   const asked = useAsk('size_lifetime', wholeRunParams(address), sizeLifetime);
-  const isDiff = address.diff === '1';
+  const isDiff = comparesFiles(address);
   const old = useAsk(isDiff ? 'size_lifetime' : null, { ...wholeRunParams(address), recording: 'old' }, sizeLifetime);
   return (
     <>
@@ -81,9 +82,9 @@ function KindChoice(props: { readonly kind: string }): JSX.Element {
 function Histograms(props: { readonly address: Address; readonly kind: 'sizes' | 'lifetimes' }): JSX.Element {
   const { address, kind } = props;
   const rank = RANKS.find((entry) => entry.value === address.rank)?.value ?? 'blocks';
-  const params = { ...wholeRunParams(address), top: address.top, rank };
+  const params = histogramParams(address, rank);
   const asked = useAsk(kind, params, histogramAnswer);
-  const isDiff = address.diff === '1';
+  const isDiff = comparesFiles(address);
   const old = useAsk(isDiff ? kind : null, { ...params, recording: 'old' }, histogramAnswer);
   return (
     <>

@@ -1,15 +1,17 @@
 // A source file with the cost of each line.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { files as filesAnswer, source as sourceAnswer } from '../api/answers';
+import { files as filesAnswer, health as healthAnswer, source as sourceAnswer } from '../api/answers';
 import type { Decoded } from '../api/decode';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
+import { formatPercent } from '../base/format';
 import { baseName, editorLink, NO_CODE } from '../model/code';
-import { ALL_COSTS, costTitle, type LiveWhen } from '../model/cost';
+import { ALL_COSTS, costTitle, formatCost, type LiveWhen } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk, type Asked } from '../state/hooks';
+import { filesParams } from '../state/questions';
 import { CostSelect } from './parts/controls';
 import { costColumn, errorAt } from './parts/cost-cell';
 import { DataTable, inOrder, textColumn, type Column } from './parts/data-table';
@@ -17,6 +19,10 @@ import { useLiveWhen } from './parts/live-when';
 import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import './source.css';
+
+/** Of a cost without source lines, from which on it is said. */
+const UNCOVERED_SHARE = 0.1;
+const MOST_BARE = 3;
 
 type Source = Decoded<typeof sourceAnswer>;
 
@@ -169,9 +175,36 @@ function OneFile(props: { readonly path: string; readonly address: Address }): J
   );
 }
 
+/** How much of the cost has no source lines, and how to get them. */
+function Uncovered(props: { readonly files: Files; readonly cost: string }): JSX.Element | null {
+  const { files, cost } = props;
+  const when = useLiveWhen();
+  const total = files.selection.totals[cost] ?? 0;
+  const known = costlyRows(files, cost).reduce((sum, row) => sum + at(files.groups.costs[cost], row), 0);
+  const isMuch = total > 0 && total - known > total * UNCOVERED_SHARE;
+  const asked = useAsk(isMuch ? 'health' : null, {}, healthAnswer);
+  if (!isMuch) {
+    return null;
+  }
+  const modules = asked.value?.modules ?? null;
+  const bare = modules === null ? [] : range(modules.count).filter((row) => at(modules.frames_with_line, row) === 0 && at(modules.frames, row) > 0).sort((a, b) => at(modules.frames, b) - at(modules.frames, a));
+  const names = bare.slice(0, MOST_BARE).map((row) => modules?.name[row] ?? '');
+  const advice = [...new Set(bare.map((row) => modules?.symbol_advice[row] ?? '').filter((text) => text !== ''))].slice(0, 2);
+  return (
+    <Notice>
+      <span data-testid="uncovered">
+        {`${formatPercent(total - known, total)} of ${costTitle(cost, when)} (${formatCost(cost, total - known)}) has no source lines: `}
+        {names.length === 0 ? 'its call sites are in code without debug information. ' : `${names.join(', ')}${bare.length > names.length ? ` and ${bare.length - names.length} more modules` : ''} ${bare.length === 1 ? 'has' : 'have'} no debug information. `}
+        {'Compile with -g, or install the debug package of the program (on Debian NAME-dbgsym, or set DEBUGINFOD_URLS), and record or open it again. '}
+        {advice.join(' ')}
+      </span>
+    </Notice>
+  );
+}
+
 export function SourceView(): JSX.Element {
   const address = useAddress();
-  const asked = useAsk('files', { ...filterParams(address), costs: address.cost, sort: inReport() ? '' : address.cost }, filesAnswer);
+  const asked = useAsk('files', { ...filesParams(address), ...(inReport() ? { sort: '' } : {}) }, filesAnswer);
   const hasSource = useCapability('source');
   const path = address.path === '' && hasSource ? firstFile(asked.value, address.cost) : address.path;
   return (
@@ -180,6 +213,7 @@ export function SourceView(): JSX.Element {
         <CostSelect value={address.cost} costs={ALL_COSTS} onChange={(cost) => go({ cost })} />
         <span class="soft">Files by the cost of their call sites. Self: of those on a line. Inclusive: of all stacks through it; the redder, the more.</span>
       </div>
+      {asked.value === null ? null : <Uncovered files={asked.value} cost={address.cost} />}
       <div class="split">
         <FileList asked={asked} path={path} address={address} />
         <OneFile path={path} address={address} />

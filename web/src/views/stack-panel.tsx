@@ -5,7 +5,7 @@ import { stacks as stacksAnswer, type Stacks } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatCount } from '../base/format';
 import { fileLine, locationName } from '../model/code';
-import { costTitle, formatCostExact, TABLE_COSTS } from '../model/cost';
+import { costTitle, formatCostExact, TABLE_COSTS, type CostKey } from '../model/cost';
 import { useAsk } from '../state/hooks';
 import { FrameList, type NamedFrame } from './frame-list';
 import { useLiveWhen } from './parts/live-when';
@@ -25,24 +25,26 @@ function copyText(frames: readonly NamedFrame[]): string {
   return frames.map(({ name }) => [name.full, fileLine(name), name.module].join('\t')).join('\n');
 }
 
-function OneStack(props: { readonly stacks: Stacks }): JSX.Element {
+/** `rows`: of the answer, if not all. */
+export function OneStack(props: { readonly stacks: Stacks; readonly rows?: readonly number[]; readonly cost?: CostKey }): JSX.Element {
   const { stacks } = props;
-  const count = stacks.stacks.count;
+  const count = props.rows?.length ?? stacks.stacks.count;
   const knows = useKnows();
   const tells = useTells();
   const when = useLiveWhen();
   const [chosen, setChosen] = useState(0);
   useEffect(() => setChosen(0), [stacks]);
-  const row = Math.min(chosen, Math.max(count - 1, 0));
+  const place = Math.min(chosen, Math.max(count - 1, 0));
+  const row = props.rows === undefined ? place : (props.rows[place] ?? 0);
   const frames = count === 0 ? [] : framesOf(stacks, row);
   return (
     <>
       <div class="stack-head">
-        <button type="button" aria-label="Previous stack" disabled={row === 0} onClick={() => setChosen(row - 1)}>
+        <button type="button" aria-label="Previous stack" disabled={place === 0} onClick={() => setChosen(place - 1)}>
           ‹
         </button>
-        <span>{`${count === 0 ? 0 : row + 1} of ${formatCount(stacks.total_count)}`}</span>
-        <button type="button" aria-label="Next stack" disabled={row + 1 >= count} onClick={() => setChosen(row + 1)}>
+        <span>{`${count === 0 ? 0 : place + 1} of ${formatCount(props.rows === undefined ? stacks.total_count : count)}`}</span>
+        <button type="button" aria-label="Next stack" disabled={place + 1 >= count} onClick={() => setChosen(place + 1)}>
           ›
         </button>
         <button type="button" onClick={() => void navigator.clipboard.writeText(copyText(frames))}>
@@ -57,7 +59,7 @@ function OneStack(props: { readonly stacks: Stacks }): JSX.Element {
           </div>
         ))}
       </dl>
-      <FrameList frames={frames} />
+      <FrameList frames={frames} {...(props.cost === undefined ? {} : { cost: props.cost })} />
     </>
   );
 }

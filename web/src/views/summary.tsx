@@ -5,11 +5,12 @@ import { summary as summaryAnswer, type Summary } from '../api/answers';
 import { formatBytes, formatCountOf, formatMs, formatPercent, formatRate } from '../base/format';
 import { costMeaning, costTitle, errorBeside, formatCost, formatCostExact, type CostKey } from '../model/cost';
 import { totalChange } from '../model/total-change';
-import { filterParams, isFiltered, type Address } from '../state/address';
+import { isFiltered, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { summaryParams } from '../state/questions';
 import { useLiveWhen } from './parts/live-when';
-import { useMeta } from './parts/meta-context';
+import { useComparedWith, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { useTells } from './parts/unknown-costs';
 import { Events } from './events';
@@ -75,7 +76,7 @@ function perSecond(count: number, countedMs: number): string {
 function Figures(props: { readonly summary: Summary }): JSX.Element {
   const { totals, baseline_totals: old, selection } = props.summary;
   const tells = useTells();
-  const meta = useMeta();
+  const other = useComparedWith();
   const when = useLiveWhen();
   const isFilteredNow = isFiltered(useAddress());
   return (
@@ -91,7 +92,7 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
                 {tells(tile.cost) ? <span class="figure-error">{errorBeside(value, selection.totals_errors?.[tile.cost])}</span> : null}
               </span>
               <span class="figure-note">
-                {!tells(tile.cost) ? 'unknown in this file or under this filter' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes, isFilteredNow) : `${totalChange(props.summary, tile.cost, isFilteredNow)} vs ${meta.baseline?.file.name ?? 'the baseline'}`}
+                {!tells(tile.cost) ? 'unknown in this file or under this filter' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes, isFilteredNow) : `${totalChange(props.summary, tile.cost, isFilteredNow)} vs ${other}`}
               </span>
             </button>
           </li>
@@ -105,7 +106,7 @@ export function SummaryView(): JSX.Element {
   const address = useAddress();
   const meta = useMeta();
   const tells = useTells();
-  const asked = useAsk('summary', { ...filterParams(address), diff: address.diff }, summaryAnswer);
+  const asked = useAsk('summary', summaryParams(address), summaryAnswer);
   return (
     <div class="summary">
       {meta.damage === null ? null : <Notice bad>{`Incomplete file: ${meta.damage}.`}</Notice>}

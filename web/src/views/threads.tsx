@@ -7,9 +7,10 @@ import { at } from '../base/columns';
 import { formatBytes, formatMs } from '../base/format';
 import { baseName } from '../model/code';
 import { columnCosts, TABLE_COSTS } from '../model/cost';
-import { filterParams, type Address } from '../state/address';
+import { comparesRanges, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { groupParams } from '../state/questions';
 import { Lives } from './lives';
 import { GroupTable, groupText, type GroupSide, type TextColumn } from './parts/group-table';
 import { Notice, Pane } from './parts/pane';
@@ -100,10 +101,10 @@ const MODULES: Kind<Decoded<typeof modulesAnswer>> = {
 
 function Groups<T>(props: { readonly kind: Kind<T>; readonly address: Address }): JSX.Element {
   const { kind, address } = props;
-  const params = { ...filterParams(address), costs: TABLE_COSTS.join(',') };
+  const params = groupParams(address);
   const asked = useAsk(kind.route, params, kind.decode);
   const isDiff = address.diff === '1';
-  const before = useAsk(isDiff ? kind.route : null, { ...params, recording: 'old' }, kind.decode);
+  const before = useAsk(isDiff ? kind.route : null, comparesRanges(address) ? { ...params, from_ms: address.old_from_ms, to_ms: address.old_to_ms } : { ...params, recording: 'old' }, kind.decode);
   const now = useMemo(() => (asked.value === null ? null : kind.side(asked.value)), [asked.value]);
   const old = useMemo(() => (before.value === null || !isDiff ? null : kind.side(before.value)), [before.value, isDiff]);
   return (

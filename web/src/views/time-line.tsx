@@ -1,16 +1,17 @@
 // The time line of the run, which filters all views: live heap and RSS, marks, the peak, and the
 // time range of the filter. Dragging chooses a range, a click the heap at a moment; the ends of the
 // range are sliders, for the keyboard.
-import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import type { JSX, RefObject } from 'preact';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { series as seriesAnswer, type Series } from '../api/answers';
-import { at } from '../base/columns';
-import { formatBytes, formatMs } from '../base/format';
+import { at, range } from '../base/columns';
+import { formatBytes, formatCount, formatMs } from '../base/format';
 import { errorBeside } from '../model/cost';
-import { markText } from '../model/mark';
+import { markText, type Mark } from '../model/mark';
+import { countColumns, FEW_MARKS, SHADES, shades } from '../model/mark-density';
 import { areaPath, lastAt, stepPath, STRIP, type Scale } from '../model/time-strip';
-import { BLOCK_FIELDS, isFiltered, isMoment, stackParams, TIME_FIELDS, type Address } from '../state/address';
-import { filterTime, go, resetTime, showMoment } from '../state/app-state';
+import { BLOCK_FIELDS, comparesRanges, isFiltered, isMoment, stackParams, TIME_FIELDS, type Address } from '../state/address';
+import { compareTime, filterTime, go, resetTime, showMoment, stopComparingTime } from '../state/app-state';
 import { isFilteredBeyond } from '../state/filter-reach';
 import { useAddress, useAsk } from '../state/hooks';
 import { useCapability, useComparison, useMeta } from './parts/meta-context';
@@ -23,6 +24,8 @@ interface Span {
 
 /** Shorter drags are clicks. */
 const DRAG_PX = 4;
+/** Of the shades of many marks. */
+const MARK_COLUMNS = 500;
 
 /** The time range of the filter, in milliseconds; null without one. */
 function spanOf(address: Address, maxMs: number): Span | null {
@@ -39,6 +42,22 @@ function percent(ms: number, maxMs: number): string {
 
 function highest(values: readonly number[], least: number): number {
   return values.reduce((high, value) => (value > high ? value : high), least);
+}
+
+/** Of many marks, those at a time. */
+function marksAt(marks: readonly Mark[], ms: number, maxMs: number): string {
+  if (marks.length <= FEW_MARKS) {
+    return '';
+  }
+  const near = marks.filter((mark) => Math.abs(mark.time_ms - ms) <= maxMs / MARK_COLUMNS);
+  const first = near[0];
+  return first === undefined ? '' : `; ${near.length === 1 ? '' : `${formatCount(near.length)} marks, `}${markText(first)}`;
+}
+
+/** The shades of the marks, as one path each. */
+function shadePaths(timesMs: readonly number[], maxMs: number): readonly string[] {
+  const columns = shades(countColumns(timesMs, maxMs, MARK_COLUMNS));
+  return range(SHADES).map((shade) => columns.map((own, column) => (own === shade + 1 ? `M${column} 0h1v1h-1z` : '')).join(''));
 }
 
 /** What is there at a time, as text. */
@@ -93,25 +112,41 @@ function Handle(props: { readonly which: 'from' | 'to'; readonly span: Span; rea
   );
 }
 
+/** Marks one by one, or shades where there is no room for each. */
 function Marks(props: { readonly maxMs: number }): JSX.Element {
+  const { marks } = useMeta();
+  const { maxMs } = props;
+  const bands = useMemo(() => (marks.length > FEW_MARKS ? shadePaths(marks.map((mark) => mark.time_ms), maxMs) : null), [marks, maxMs]);
+  if (bands !== null) {
+    return (
+      <svg class="time-marks" viewBox={`0 0 ${MARK_COLUMNS} 1`} preserveAspectRatio="none" role="img" aria-label={`${formatCount(marks.length)} marks`} data-testid="time-marks">
+        {bands.map((band, shade) => (
+          <path key={shade} d={band} fill-opacity={(shade + 1) / SHADES} />
+        ))}
+      </svg>
+    );
+  }
   return (
     <>
-      {useMeta().marks.map((mark, index) => (
-        <span key={index} class="time-mark" title={`${formatMs(mark.time_ms)}: ${markText(mark)}`} style={{ left: percent(mark.time_ms, props.maxMs) }} />
+      {marks.map((mark, index) => (
+        <span key={index} class="time-mark" title={`${formatMs(mark.time_ms)}: ${markText(mark)}`} style={{ left: percent(mark.time_ms, maxMs) }} />
       ))}
     </>
   );
 }
 
+/** Drawn anew only for other data: pointing at the strip must cost nothing. */
 function Curves(props: { readonly series: Series; readonly old: Series | null; readonly scale: Scale; readonly hasRss: boolean }): JSX.Element {
   const { series, old, scale, hasRss } = props;
-  const { points } = series;
-  return (
-    <svg viewBox={`0 0 ${STRIP.width} ${STRIP.height}`} preserveAspectRatio="none" aria-hidden="true">
-      <path class="time-heap" d={areaPath(points.end_ms, points.live_max_bytes, scale)} />
-      {old === null ? null : <path class="time-old" d={stepPath(old.points.end_ms, old.points.live_max_bytes, scale, old.points.end_ms.at(-1))} />}
-      {hasRss ? <path class="time-rss" d={stepPath(series.rss.time_ms, series.rss.rss_bytes, scale)} /> : null}
-    </svg>
+  return useMemo(
+    () => (
+      <svg viewBox={`0 0 ${STRIP.width} ${STRIP.height}`} preserveAspectRatio="none" aria-hidden="true">
+        <path class="time-heap" d={areaPath(series.points.end_ms, series.points.live_max_bytes, scale)} />
+        {old === null ? null : <path class="time-old" d={stepPath(old.points.end_ms, old.points.live_max_bytes, scale, old.points.end_ms.at(-1))} />}
+        {hasRss ? <path class="time-rss" d={stepPath(series.rss.time_ms, series.rss.rss_bytes, scale)} /> : null}
+      </svg>
+    ),
+    [series, old, scale.maxMs, scale.maxValue, hasRss],
   );
 }
 
@@ -120,48 +155,86 @@ interface Dragged extends Span {
   readonly startPx: number;
 }
 
-/** The strip with the drawing, the range and its ends; reports the time under the mouse. */
-function Strip(props: {
+interface StripProps {
   readonly series: Series;
   /** Of the recording compared with, or null. */
   readonly old: Series | null;
   readonly scale: Scale;
   readonly hasRss: boolean;
   readonly canBrush: boolean;
+  /** The next drag chooses the range to compare with. */
+  readonly isSecond: boolean;
+  readonly onSecond: () => void;
   readonly onHover: (ms: number | null) => void;
-}): JSX.Element {
-  const { series, scale, canBrush } = props;
-  const { peak } = series;
-  const { maxMs } = scale;
-  const chosen = spanOf(useAddress(), maxMs);
-  const box = useRef<HTMLDivElement>(null);
+}
+
+interface Brush {
+  readonly dragged: Dragged | null;
+  readonly begin: (event: PointerEvent) => void;
+  readonly move: (event: PointerEvent) => void;
+  readonly end: (event: PointerEvent) => void;
+  readonly cancel: () => void;
+}
+
+/** Dragging over the strip, and clicks on it. */
+function useBrush(props: StripProps, box: RefObject<HTMLElement | null>): Brush {
+  const { maxMs } = props.scale;
   const [dragged, setDragged] = useState<Dragged | null>(null);
   const msAt = (event: PointerEvent): number => {
     const edges = box.current?.getBoundingClientRect();
     return edges === undefined ? 0 : Math.min(Math.max((event.clientX - edges.left) / Math.max(edges.width, 1), 0), 1) * maxMs;
   };
-  const begin = (event: PointerEvent): void => {
-    if (canBrush && event.button === 0) {
-      box.current?.setPointerCapture(event.pointerId);
-      setDragged({ from: msAt(event), to: msAt(event), startPx: event.clientX });
-    }
-  };
-  const move = (event: PointerEvent): void => {
-    props.onHover(msAt(event));
-    setDragged((old) => (old === null ? null : { ...old, to: msAt(event) }));
-  };
-  const end = (event: PointerEvent): void => {
-    if (dragged === null) {
-      return;
-    }
-    setDragged(null);
-    const to = msAt(event);
-    if (Math.abs(event.clientX - dragged.startPx) < DRAG_PX) {
-      showMoment(to);
+  const choose = (from: number, to: number): void => {
+    if (props.isSecond) {
+      props.onSecond();
+      compareTime(from, to);
     } else {
-      filterTime(Math.min(dragged.from, to), Math.max(dragged.from, to));
+      filterTime(from, to);
     }
   };
+  return {
+    dragged,
+    begin: (event) => {
+      if (props.canBrush && event.button === 0) {
+        box.current?.setPointerCapture(event.pointerId);
+        setDragged({ from: msAt(event), to: msAt(event), startPx: event.clientX });
+      }
+    },
+    move: (event) => {
+      props.onHover(msAt(event));
+      setDragged((old) => (old === null ? null : { ...old, to: msAt(event) }));
+    },
+    end: (event) => {
+      if (dragged === null) {
+        return;
+      }
+      setDragged(null);
+      const to = msAt(event);
+      if (Math.abs(event.clientX - dragged.startPx) < DRAG_PX) {
+        showMoment(to);
+      } else {
+        choose(Math.min(dragged.from, to), Math.max(dragged.from, to));
+      }
+    },
+    cancel: () => setDragged(null),
+  };
+}
+
+/** The range that the filter's is compared with; null without one. */
+function otherSpan(address: Address, maxMs: number): Span | null {
+  return comparesRanges(address) ? { from: Number(address.old_from_ms), to: Math.min(Number(address.old_to_ms), maxMs) } : null;
+}
+
+/** The strip with the drawing, the ranges and their ends; reports the time under the mouse. */
+function Strip(props: StripProps): JSX.Element {
+  const { series, scale, canBrush } = props;
+  const { peak } = series;
+  const { maxMs } = scale;
+  const address = useAddress();
+  const chosen = spanOf(address, maxMs);
+  const before = props.isSecond ? chosen : otherSpan(address, maxMs);
+  const box = useRef<HTMLDivElement>(null);
+  const { dragged, begin, move, end, cancel } = useBrush(props, box);
   const span = dragged === null ? chosen : { from: Math.min(dragged.from, dragged.to), to: Math.max(dragged.from, dragged.to) };
   return (
     <div
@@ -171,12 +244,15 @@ function Strip(props: {
       onPointerDown={begin}
       onPointerMove={move}
       onPointerUp={end}
-      onPointerCancel={() => setDragged(null)}
+      onPointerCancel={cancel}
       onPointerLeave={() => props.onHover(null)}
     >
       <Curves series={series} old={props.old} scale={scale} hasRss={props.hasRss} />
       <span class="time-peak" style={{ left: percent(peak.time_ms, maxMs) }} />
       <Marks maxMs={maxMs} />
+      {before === null ? null : (
+        <span class="time-range time-range-old" data-testid="time-range-old" style={{ left: percent(before.from, maxMs), width: percent(before.to - before.from, maxMs) }} />
+      )}
       {span === null ? null : (
         <span class="time-range" data-testid="time-range" style={{ left: percent(span.from, maxMs), width: percent(span.to - span.from, maxMs) }} />
       )}
@@ -201,6 +277,9 @@ function headText(series: Series, address: Address, hasRss: boolean): string {
 function Drawing(props: { readonly series: Series; readonly old: Series | null; readonly address: Address; readonly isTall: boolean }): JSX.Element {
   const { series, old, address, isTall } = props;
   const canBrush = useCapability('time_range');
+  const { marks } = useMeta();
+  const [isSecond, setIsSecond] = useState(false);
+  const hasRange = address.to_ms !== '' && !isMoment(address);
   const [hovered, setHovered] = useState<number | null>(null);
   const { points, rss } = series;
   const maxMs = Math.max(at(points.end_ms, points.count - 1), old?.points.end_ms.at(-1) ?? 0, 1);
@@ -225,8 +304,18 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
           )}
         </span>
         <span class="time-now" data-testid="time-now">
-          {hovered === null ? (canBrush ? 'Drag: a time range for all views. Click: the heap then.' : '') : textAt(series, hovered, hasRss)}
+          {hovered === null ? (canBrush ? 'Drag: a time range for all views. Click: the heap then.' : '') : `${textAt(series, hovered, hasRss)}${marksAt(marks, hovered, maxMs)}`}
         </span>
+        {canBrush && hasRange && !comparesRanges(address) ? (
+          <button type="button" class="link" aria-pressed={isSecond} title="Drag over a second range: all views then show what changed from the earlier to the later one" onClick={() => setIsSecond(!isSecond)}>
+            {isSecond ? 'Drag over the other range' : 'Compare with another range'}
+          </button>
+        ) : null}
+        {comparesRanges(address) ? (
+          <button type="button" class="link" onClick={stopComparingTime}>
+            Stop comparing
+          </button>
+        ) : null}
         {canBrush && (address.from_ms !== '' || address.to_ms !== '') ? (
           <button type="button" class="link" onClick={resetTime}>
             All of the run
@@ -239,7 +328,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
         ) : null}
         <span class="time-end">{headText(series, address, hasRss)}</span>
       </div>
-      <Strip series={series} old={old} scale={scale} hasRss={hasRss} canBrush={canBrush} onHover={setHovered} />
+      <Strip series={series} old={old} scale={scale} hasRss={hasRss} canBrush={canBrush} isSecond={isSecond && hasRange} onSecond={() => setIsSecond(false)} onHover={setHovered} />
     </section>
   );
 }

@@ -5,6 +5,7 @@ import { tree as treeAnswer, type Selection, type Tree } from '../api/answers';
 import type { AppError } from '../base/result';
 import { functionName } from '../model/code';
 import { EMPTY_TREE, hangIn, setOpen, visibleRows, type PartialTree, type TreeNode } from '../model/tree-rows';
+import { levelParams } from '../state/questions';
 import { noteGeneration } from '../state/app-state';
 import { CANCELLED, countWaiting, useAppState } from '../state/hooks';
 
@@ -99,7 +100,7 @@ class TreeLoader {
     if (this.state.tree.children.has(id)) {
       return true;
     }
-    const asked = { ...this.params, root: id === ROOT ? '' : String(id), depth: '1', limit: '0' };
+    const asked = levelParams(this.params, id === ROOT ? '' : String(id));
     this.set({ target: targetOf('tree', asked) });
     countWaiting(1);
     const result = await ask('tree', asked, treeAnswer, this.abort.signal);

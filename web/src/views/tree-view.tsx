@@ -5,10 +5,12 @@ import { inReport } from '../api/report-file';
 import { ALL_COSTS, columnCosts, costMeaning, costTitle, type CostKey, type LiveWhen } from '../model/cost';
 import { foldAction, foldedLabel, NO_FOLD, toggleFold } from '../model/folded-frames';
 import { visibleRows, type TreeNode } from '../model/tree-rows';
-import { filterParams, shapeParams, type Address } from '../state/address';
+import type { Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
+import { treeParams } from '../state/questions';
 import { onKeyOutsideFields } from '../state/keys';
+import { useCodeMenu } from './code-menu';
 import { CodeText, nameText, openFunction } from './parts/code-label';
 import { CostSelect, ToggleButton, WrapperToggle } from './parts/controls';
 import { costColumn } from './parts/cost-cell';
@@ -50,6 +52,15 @@ function nodeText(entry: TreeNode | undefined): string {
   return label === entry.name.label ? nameText(entry.name) : label;
 }
 
+/** The frames from the root to a node, one a line. */
+function pathText(tree: LoadedTree['tree'], entry: TreeNode): string {
+  const names: string[] = [];
+  for (let at: TreeNode | undefined = entry; at !== undefined && at.id !== 0; at = tree.nodes.get(at.parent ?? 0)) {
+    names.unshift(nameText(at.name));
+  }
+  return names.join('\n');
+}
+
 /** The name of a node, and the button that unfolds what it hides or folds it again. */
 function NodeName(props: { readonly entry: TreeNode; readonly address: Address }): JSX.Element {
   const { fold, name } = props.entry;
@@ -72,11 +83,13 @@ function TreeTable(props: {
   readonly loaded: LoadedTree;
   readonly address: Address;
   readonly selected: number;
+  readonly isAbout: boolean;
   readonly onSelect: (id: number) => void;
 }): JSX.Element {
   const { loaded, address } = props;
   const { tree } = loaded;
   const when = useLiveWhen();
+  const openMenu = useCodeMenu();
   const rows = useMemo(() => visibleRows(tree), [tree]);
   const idAt = (row: number): number => rows[row]?.id ?? -1;
   const node = (row: number): TreeNode | undefined => tree.nodes.get(idAt(row));
@@ -92,7 +105,7 @@ function TreeTable(props: {
       },
       saved: [{ head: 'Function', value: (row) => nodeText(node(row)) }],
     },
-    ...columnCosts(address.cost, address.diff === '1').map((cost) => treeCost(cost, address, loaded, node, when)),
+    ...columnCosts(address.cost, address.diff === '1').map((cost, index) => ({ ...treeCost(cost, address, loaded, node, when), spare: index + 1 })),
   ];
   return (
     <DataTable
@@ -100,6 +113,7 @@ function TreeTable(props: {
       columns={columns}
       count={rows.length}
       selected={rows.findIndex((row) => row.id === props.selected)}
+      isAbout={props.isAbout}
       sortBy={address.cost}
       onSort={(key) => go({ cost: key })}
       onSelect={(row) => props.onSelect(idAt(row))}
@@ -107,6 +121,12 @@ function TreeTable(props: {
         const entry = node(row);
         if (entry !== undefined) {
           openFunction(entry.name);
+        }
+      }}
+      onMenu={(row, place) => {
+        const entry = node(row);
+        if (entry !== undefined) {
+          openMenu(entry.name, place, pathText(tree, entry));
         }
       }}
       level={(row) => rows[row]?.level ?? 0}
@@ -121,18 +141,18 @@ function TreeTable(props: {
 
 function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.Element {
   const address = useAddress();
-  const asked: Record<string, string> = {
-    ...filterParams(address),
-    direction: props.direction,
-    ...shapeParams(address),
-    sort: address.cost,
-    costs: columnCosts(address.cost, address.diff === '1').join(','),
-    diff: address.diff,
-    sort_by: address.diff === '1' ? address.sort_by : '',
-  };
+  const asked = treeParams(address, props.direction);
   const loaded = useTree(asked);
   const [selected, setSelected] = useState(-1);
-  useEffect(() => setSelected(-1), [loaded.question]);
+  // By function: a row of the tree has no line. A tree that is still the one before has other nodes.
+  const about = address.subject === '' || loaded.busy ? -1 : (visibleRows(loaded.tree).find((row) => row.level === 0 && loaded.tree.nodes.get(row.id)?.name.full === address.subject)?.id ?? -1);
+  useEffect(() => setSelected(about), [loaded.question, about]);
+  const select = (id: number): void => {
+    setSelected(id);
+    if (id !== about) {
+      go({ subject: '', subject_line: '' }, 'refine');
+    }
+  };
   const split = useRef<HTMLDivElement>(null);
   const openHot = async (): Promise<void> => {
     const last = await loaded.openHotPath(Math.max(selected, 0), address.cost);
@@ -171,7 +191,7 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
       {loaded.error === null ? null : <Failure label="Tree" error={loaded.error} onAgain={loaded.again} />}
       {loaded.busy ? <Waiting label="Tree" target={loaded.target} onCancel={loaded.cancel} /> : null}
       <div class="split" ref={split}>
-        <TreeTable loaded={loaded} address={address} selected={selected} onSelect={setSelected} />
+        <TreeTable loaded={loaded} address={address} selected={selected} isAbout={about >= 0 && selected === about} onSelect={select} />
         <StackPanel asked={asked} node={selected} cost={address.cost} />
       </div>
     </div>

@@ -1,5 +1,6 @@
 // Picks one process or one thread for all views. Hidden unless the recording has several.
 import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
 import { processes as processesAnswer, threads as threadsAnswer } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { processChoices, threadChoices, withCurrent, type Choice } from '../model/who';
@@ -8,6 +9,8 @@ import { go } from '../state/app-state';
 import { useAsk } from '../state/hooks';
 import { useMeta } from './parts/meta-context';
 
+/** More options than these are only made once the pointer or the focus comes. */
+const FEW_CHOICES = 200;
 /** Any cost: only the names are shown. */
 const CHEAP = { costs: 'allocations' };
 
@@ -18,14 +21,23 @@ function Picker(props: {
   readonly choices: readonly Choice[];
   readonly onChange: (value: string) => void;
 }): JSX.Element {
-  return (
-    <select class="who" aria-label={props.label} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
-      <option value="">{props.all}</option>
-      {withCurrent(props.choices, props.value).map((choice) => (
+  const { choices, value } = props;
+  const [isUsed, setIsUsed] = useState(false);
+  const shown = useMemo(() => withCurrent(isUsed || choices.length <= FEW_CHOICES ? choices : choices.filter((choice) => choice.value === value), value), [choices, value, isUsed]);
+  const options = useMemo(
+    () =>
+      shown.map((choice) => (
         <option key={choice.value} value={choice.value}>
           {choice.label}
         </option>
-      ))}
+      )),
+    [shown],
+  );
+  const use = (): void => setIsUsed(true);
+  return (
+    <select class="who" aria-label={props.label} value={value} onPointerEnter={use} onPointerDown={use} onFocus={use} onChange={(event) => props.onChange(event.currentTarget.value)}>
+      <option value="">{props.all}</option>
+      {options}
     </select>
   );
 }
@@ -37,6 +49,8 @@ export function WhoPicker(props: { readonly address: Address }): JSX.Element | n
   const hasThreads = meta.threads > 1;
   const processes = useAsk(hasProcesses ? 'processes' : null, CHEAP, processesAnswer);
   const threads = useAsk(hasThreads ? 'threads' : null, CHEAP, threadsAnswer);
+  const processesShown = useMemo(() => (processes.value === null ? [] : processChoices(processes.value.processes)), [processes.value]);
+  const threadsShown = useMemo(() => (threads.value === null ? [] : threadChoices(threads.value.threads, address.process)), [threads.value, address.process]);
   if (!hasProcesses && !hasThreads) {
     return null;
   }
@@ -47,7 +61,7 @@ export function WhoPicker(props: { readonly address: Address }): JSX.Element | n
           label="Process"
           all="all processes"
           value={address.process}
-          choices={processes.value === null ? [] : processChoices(processes.value.processes)}
+          choices={processesShown}
           onChange={(process) => go({ process, thread: '', zoom: '' })}
         />
       ) : null}
@@ -56,7 +70,7 @@ export function WhoPicker(props: { readonly address: Address }): JSX.Element | n
           label="Thread"
           all="all threads"
           value={address.thread}
-          choices={threads.value === null ? [] : threadChoices(threads.value.threads, address.process)}
+          choices={threadsShown}
           onChange={(thread) => go({ thread, zoom: '', ...(inReport() ? { process: '' } : {}) })}
         />
       ) : null}

@@ -2,10 +2,11 @@
 // returns a function that removes them.
 
 export interface FlameIntent {
-  readonly hover: (x: number, y: number) => void;
+  readonly hover: (x: number, y: number, hasShift: boolean) => void;
   readonly leave: () => void;
   readonly zoomAt: (x: number, y: number) => void;
-  readonly openAt: (x: number, y: number) => void;
+  /** By the keyboard there is no place in the drawing: null. */
+  readonly menuAt: (at: { readonly x: number; readonly y: number } | null, clientX: number, clientY: number) => void;
   readonly move: (direction: 'up' | 'down' | 'left' | 'right') => void;
   readonly zoomSelected: () => void;
   readonly openSelected: () => void;
@@ -42,14 +43,14 @@ function onKey(event: KeyboardEvent, intent: FlameIntent): boolean {
 export function listenFlame(target: HTMLElement, intent: FlameIntent): () => void {
   const abort = new AbortController();
   const { signal } = abort;
-  target.addEventListener('pointermove', (e) => intent.hover(e.offsetX, e.offsetY), { signal });
+  target.addEventListener('pointermove', (e) => intent.hover(e.offsetX, e.offsetY, e.shiftKey), { signal });
   target.addEventListener('pointerleave', () => intent.leave(), { signal });
   target.addEventListener('click', (e) => (e.shiftKey ? intent.unfoldAt(e.offsetX, e.offsetY) : intent.zoomAt(e.offsetX, e.offsetY)), { signal });
   target.addEventListener(
     'contextmenu',
     (e) => {
       e.preventDefault();
-      intent.openAt(e.offsetX, e.offsetY);
+      intent.menuAt(e.button === 2 ? { x: e.offsetX, y: e.offsetY } : null, e.clientX, e.clientY);
     },
     { signal },
   );

@@ -5,6 +5,9 @@ import type { ChartSpec } from '../../render/chart-spec';
 import { drawTimeChart, type ChartEvents } from '../../render/time-chart';
 import './chart-box.css';
 
+/** A chart's width on a sheet of A4, within the margins. */
+const PAPER_PX = 680;
+
 export function ChartBox(props: {
   readonly spec: ChartSpec;
   readonly events: ChartEvents;
@@ -24,11 +27,15 @@ export function ChartBox(props: {
       brush: canBrush ? (from, to) => events.current.brush?.(from, to) : null,
       click: (ms) => events.current.click(ms),
     });
-    const observer = new ResizeObserver(() => {
-      chart.setSize({ width: Math.max(element.clientWidth, 200), height: Math.max(element.clientHeight, 160) });
-    });
+    const paper = matchMedia('print');
+    const fit = (): void => {
+      chart.setSize({ width: paper.matches ? PAPER_PX : Math.max(element.clientWidth, 200), height: Math.max(element.clientHeight, 160) });
+    };
+    const observer = new ResizeObserver(fit);
     observer.observe(element);
+    paper.addEventListener('change', fit);
     return () => {
+      paper.removeEventListener('change', fit);
       observer.disconnect();
       chart.destroy();
     };

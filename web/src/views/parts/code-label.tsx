@@ -26,15 +26,24 @@ function moduleText(name: CodeName): string {
   return name.label.startsWith(`${name.module}+0x`) ? '' : name.module;
 }
 
-/** The scopes of a name are omitted first: its end tells it from others. */
+/**
+ * The scopes of a name are omitted first: its end tells it from others. Of "insert [policy<1>]", what is in brackets
+ * is kept longer than the name, which others have, too.
+ */
 function NameText(props: { readonly label: string }): JSX.Element {
   const [scope, last] = splitScope(props.label);
-  return scope === '' ? (
-    <>{last}</>
-  ) : (
+  const own = last.indexOf(' [');
+  return (
     <>
-      <span class="code-scope">{scope}</span>
-      <span class="code-last">{last}</span>
+      {scope === '' ? null : <span class="code-scope">{scope}</span>}
+      {own < 0 ? (
+        scope === '' ? last : <span class="code-last">{last}</span>
+      ) : (
+        <span class="code-last">
+          <span class="code-base">{last.slice(0, own)}</span>
+          <span class="code-own">{last.slice(own)}</span>
+        </span>
+      )}
     </>
   );
 }

@@ -71,6 +71,10 @@ export interface DataTableProps {
   readonly onToggle?: (row: number, open: boolean) => void;
   readonly parentOf?: (row: number) => number;
   readonly empty?: string;
+  /** Opens the context menu of a row. */
+  readonly onMenu?: (row: number, place: { readonly x: number; readonly y: number }) => void;
+  /** The selected row is what the page is about: the others step back. */
+  readonly isAbout?: boolean;
 }
 
 function nextRow(key: string, props: DataTableProps, page: number): number | null {
@@ -139,6 +143,21 @@ function copyRow(event: KeyboardEvent, table: HTMLElement): boolean {
   }
   void navigator.clipboard.writeText(rowText(table));
   return true;
+}
+
+/** The menu of the row at the pointer; by the keyboard, of the selected one. */
+function openMenu(event: MouseEvent, props: DataTableProps): void {
+  const target = event.target instanceof Element ? event.target : null;
+  const pointed = target?.closest('.table-body [role=row]') ?? null;
+  const row = pointed ?? target?.querySelector('.table-selected') ?? null;
+  if (props.onMenu === undefined || row === null || target?.closest('a, input') !== null) {
+    return;
+  }
+  event.preventDefault();
+  const index = Number(row.getAttribute('aria-rowindex')) - 2;
+  const box = row.getBoundingClientRect();
+  props.onSelect(index);
+  props.onMenu(index, pointed === null ? { x: box.left + 40, y: box.bottom } : { x: event.clientX, y: event.clientY });
 }
 
 function Header(props: { readonly table: DataTableProps; readonly isNarrow: boolean }): JSX.Element {
@@ -270,6 +289,29 @@ function usePrinting(): boolean {
   return isOn;
 }
 
+/** Scrolling draws new rows when it has gone so many further. */
+const STEP_ROWS = 4;
+
+/**
+ * The rows in sight as elements. While the table is the same, as in scrolling, a row keeps its element, which preact
+ * then does not compare again.
+ */
+function useRows(table: DataTableProps, given: DataTableProps, widthPx: number, id: string): (row: number) => JSX.Element {
+  const kept = useRef<{ given: DataTableProps; widthPx: number; rows: Map<number, JSX.Element> }>({ given, widthPx, rows: new Map() });
+  if (kept.current.given !== given || kept.current.widthPx !== widthPx) {
+    kept.current = { given, widthPx, rows: new Map() };
+  }
+  const { rows } = kept.current;
+  return (row) => {
+    const known = rows.get(row);
+    const element = known ?? <Row key={row} table={table} row={row} id={`${id}-${row}`} />;
+    if (known === undefined) {
+      rows.set(row, element);
+    }
+    return element;
+  };
+}
+
 interface Viewport {
   readonly top: number;
   readonly width: number;
@@ -288,7 +330,11 @@ export function DataTable(given: DataTableProps): JSX.Element {
     if (element === null) {
       return undefined;
     }
-    const measure = (): void => setPort({ top: element.scrollTop, width: element.clientWidth, height: element.clientHeight });
+    const measure = (): void => {
+      const top = Math.floor(element.scrollTop / (STEP_ROWS * ROW_PX)) * STEP_ROWS * ROW_PX;
+      const next = { top, width: element.clientWidth, height: element.clientHeight };
+      setPort((old) => (old.top === next.top && old.width === next.width && old.height === next.height ? old : next));
+    };
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     element.addEventListener('scroll', measure, { passive: true });
@@ -306,9 +352,10 @@ export function DataTable(given: DataTableProps): JSX.Element {
     }
     bringIntoView(element, selected);
   }, [selected]);
+  const rowOf = useRows(props, given, port.width, id);
   const isPrinted = usePrinting();
   const first = isPrinted ? 0 : Math.max(0, Math.floor(port.top / ROW_PX) - BEYOND);
-  const last = isPrinted ? Math.min(count, PRINTED_ROWS) : Math.min(count, Math.ceil((port.top + port.height) / ROW_PX) + BEYOND);
+  const last = isPrinted ? Math.min(count, PRINTED_ROWS) : Math.min(count, Math.ceil((port.top + port.height) / ROW_PX) + STEP_ROWS + BEYOND);
   const visible = range(Math.max(last - first, 0)).map((offset) => first + offset);
   const isInSight = selected >= first && selected < last;
   const isNarrow = minWidthPx(props.columns, false) > port.width;
@@ -316,13 +363,14 @@ export function DataTable(given: DataTableProps): JSX.Element {
     <div class="table-frame" style={{ '--rows': String(count === 0 ? EMPTY_ROWS : count) }}>
       <div
         ref={box}
-        class={isNarrow ? 'table table-narrow' : 'table'}
+        class={`table${isNarrow ? ' table-narrow' : ''}${props.isAbout === true && selected >= 0 ? ' table-about' : ''}`}
         role={props.isOpen === undefined ? 'grid' : 'treegrid'}
         aria-label={props.label}
         aria-rowcount={count + 1}
         tabIndex={0}
         style={{ '--tracks': tracks(props.columns, isNarrow), '--min-width': `${minWidthPx(props.columns, isNarrow)}px` }}
         {...(isInSight ? { 'aria-activedescendant': `${id}-${selected}` } : {})}
+        onContextMenu={(event) => openMenu(event, props)}
         onKeyDown={(event) => {
           const element = box.current;
           if (element !== null && event.target === element && (copyRow(event, element) || onKey(event, props, Math.floor(port.height / ROW_PX) - 2))) {
@@ -332,9 +380,7 @@ export function DataTable(given: DataTableProps): JSX.Element {
       >
         <Header table={props} isNarrow={isNarrow} />
         <div class="table-body" role="rowgroup" style={{ height: `${count * ROW_PX}px` }}>
-          {visible.map((row) => (
-            <Row key={row} table={props} row={row} id={`${id}-${row}`} />
-          ))}
+          {visible.map(rowOf)}
         </div>
         {count === 0 ? <p class="table-empty soft">{props.empty ?? nothing}</p> : null}
       </div>

@@ -90,6 +90,9 @@ function groupCost(cost: CostKey, props: GroupTableProps, rows: readonly Matched
   };
 }
 
+/** Costs are left out before the columns that say who it is. */
+const SPARE_COSTS = 10;
+
 function onlyColumn(rows: readonly MatchedRow[], only: (row: number) => void): Column {
   return {
     key: 'filter',
@@ -150,7 +153,7 @@ export function GroupTable(props: GroupTableProps): JSX.Element {
   return (
     <DataTable
       label={props.label}
-      columns={[...texts, ...props.costs.map((cost) => groupCost(cost, props, rows, when)), onlyColumn(rows, only)]}
+      columns={[...texts, ...props.costs.map((cost, index) => ({ ...groupCost(cost, props, rows, when), spare: SPARE_COSTS + index })), onlyColumn(rows, only)]}
       count={rows.length}
       selected={selected}
       sortBy={sortBy}

@@ -3,6 +3,8 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Meta } from '../../api/answers';
 import { inReport } from '../../api/report-file';
+import { formatMs } from '../../base/format';
+import { comparesFiles, comparesRanges } from '../../state/address';
 import { useAddress } from '../../state/hooks';
 
 export const MetaContext = createContext<Meta | null>(null);
@@ -26,5 +28,15 @@ export function useCapability(name: string): boolean {
 /** Whether two recordings are compared. */
 export function useComparison(): boolean {
   const { baseline } = useMeta();
-  return useAddress().diff === '1' && baseline !== null;
+  return comparesFiles(useAddress()) && baseline !== null;
+}
+
+/** What the recording, or a part of it, is compared with; "": nothing. */
+export function useComparedWith(): string {
+  const { baseline } = useMeta();
+  const address = useAddress();
+  if (comparesRanges(address)) {
+    return `${formatMs(Number(address.old_from_ms))} to ${formatMs(Number(address.old_to_ms))}`;
+  }
+  return comparesFiles(address) ? (baseline?.file.name ?? '') : '';
 }

@@ -2,7 +2,7 @@
 // one recording in a viewer of its own. The address says what is asked: #/store?ask=growth&old=1.0
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { storeTable, type StoreTable } from '../../api/answers';
+import { storeTable, type StoreTable } from '../../api/store-answers';
 import { openStored } from '../../api/client';
 import { TABLE_COSTS } from '../../model/cost';
 import { useAsk } from '../../state/hooks';

@@ -1,7 +1,7 @@
 // The table of a store's answer. The names of its columns say what the values are, as in
 // `cairn store`: NAME_bytes, NAME_ms, change_NAME, and `time` in seconds since 1970.
 import type { JSX } from 'preact';
-import type { StoreTable } from '../../api/answers';
+import type { StoreTable } from '../../api/store-answers';
 import { formatBytes, formatChange, formatCount, formatMs } from '../../base/format';
 import { costTitle } from '../../model/cost';
 
