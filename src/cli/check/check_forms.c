@@ -220,7 +220,6 @@ enum err check_write_github(const struct check_results *results, FILE *out)
         append_github(&text, strbuf_text(&result->details), false);
         strbuf_append_char(&text, '\n');
     }
-    TRY(strbuf_result(&text));
     (void)fputs(strbuf_text(&text), out);
     return ERR_OK;
 }

@@ -283,7 +283,6 @@ static MUST_USE enum err print_entry(
     }
     strbuf_printf(&head, "  %-6s %10s -> %10s", diff_class_name(change.class),
                   diff_format(cost, change.old).text, diff_format(cost, change.new).text);
-    TRY(strbuf_result(&head));
     (void)fprintf(out, "\n%s%s%s  ", begin_paint(report, PAINT_COST), strbuf_text(&head),
                   end_paint(report));
     print_function(report, out, diff->entries.items[entry].function,

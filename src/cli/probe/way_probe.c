@@ -188,17 +188,17 @@ static bool has_sampled_total(const struct recording *recording, struct strbuf *
 }
 
 // Compare the recording at `path` with the program.
-static MUST_USE enum err judge_recording(const struct way_probe *way,
-                                         const char *path,
-                                         struct way_result *out,
-                                         struct err_info *info)
+static void judge_recording(const struct way_probe *way,
+                            const char *path,
+                            struct way_result *out,
+                            struct err_info *info)
 {
     CLEANUP(recording_release) struct recording recording = {0};
     struct recording_open_result opened;
     if (input_open_recording(path, NULL, &recording, &opened, NULL, info) != ERR_OK) {
         out->verdict = WAY_FAILS;
         strbuf_append_text(&out->detail, info->text);
-        return strbuf_result(&out->detail);
+        return;
     }
     const bool is_complete = way->is_sampled ? has_sampled_total(&recording, &out->detail)
                                              : has_all_parts(&recording, &out->detail);
@@ -210,7 +210,6 @@ static MUST_USE enum err judge_recording(const struct way_probe *way,
                                              ? ", resident memory"
                                              : "; no resident memory");
     }
-    return strbuf_result(&out->detail);
 }
 
 // Append the recorder's first sentence, without its name.
@@ -271,7 +270,8 @@ static MUST_USE enum err record_way(const struct probe_run *run,
         recorder.pid = 0;
     }
     if (status == 0) {
-        return judge_recording(run->way, run->path, out, info);
+        judge_recording(run->way, run->path, out, info);
+        return ERR_OK;
     }
     out->verdict = WAY_FAILS;
     if (has_ended) {

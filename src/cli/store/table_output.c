@@ -109,7 +109,6 @@ write_line(const struct store_table *table, size_t row, const struct shape_vec *
         } else {
             screen_append(&cell, name);
         }
-        TRY(strbuf_result(&cell));
         const bool is_last = column + 1 == table->names.len;
         const struct shape shape = shapes->items[column];
         const int padding = (int)(shape.width - screen_columns(strbuf_text(&cell)));
@@ -132,7 +131,6 @@ static MUST_USE enum err write_text(const struct store_table *table, FILE *out)
             const struct store_value value = store_table_get(table, row, column);
             strbuf_clear(&cell);
             append_cell(&cell, name, &value);
-            TRY(strbuf_result(&cell));
             const size_t columns = screen_columns(strbuf_text(&cell));
             width = columns > width ? columns : width;
             is_number &= value.kind != STORE_TEXT;
@@ -189,7 +187,6 @@ static MUST_USE enum err write_csv(const struct store_table *table, FILE *out)
                 line > 0 ? store_table_get(table, line - 1, column) : store_text(name);
             strbuf_clear(&cell);
             append_csv(&cell, name, &value);
-            TRY(strbuf_result(&cell));
             if (value.kind == STORE_TEXT) {
                 csv_write_text(out, strbuf_text(&cell));
             } else {

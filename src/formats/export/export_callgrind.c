@@ -95,7 +95,6 @@ write_name(struct callgrind *c, const char *word, enum name_kind kind, uint64_t 
     (void)fprintf(c->out, "%s=(%" PRIu64 ")", word, number);
     if (map_u64_find(&c->is_named[kind], number) == NULL) {
         TRY(map_u64_put(&c->is_named[kind], number, 1));
-        TRY(strbuf_result(&c->text));
         (void)fprintf(c->out, " %s", strbuf_text(&c->text));
     }
     (void)fputc('\n', c->out);
@@ -250,7 +249,6 @@ static enum err write_callgrind(const struct export_view *view, FILE *out)
     clean_append(&c.text, profile_string(profile, meta->command_line), rule);
     estimates_note_append(view, &view->tree.total.items[0], c.events, ARRAY_LEN(events),
                           "\ndesc: ", "", &c.text);
-    TRY(strbuf_result(&c.text));
     (void)fprintf(out,
                   "# callgrind format\nversion: 1\ncreator: cairn\npid: %" PRIu32
                   "\ncmd: %s\npart: 1\npositions: line\n",

@@ -84,7 +84,7 @@ static void write_costs(const struct selection *selection, const struct costs *c
     }
 }
 
-static MUST_USE enum err
+static void
 write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch, FILE *out)
 {
     const struct call_tree *tree = &view->tree;
@@ -97,11 +97,10 @@ write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch,
         write_costs(&view->selection, &errors, out);
     }
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
-        TRY(u32_vec_push(&path, tree->nodes.items[at].location));
+        u32_vec_add(&path, tree->nodes.items[at].location);
     }
     write_stack(view->profile, path.items, path.len, scratch, out);
     (void)fputs(",,\r\n", out);
-    return ERR_OK;
 }
 
 static MUST_USE enum err
@@ -135,7 +134,7 @@ static enum err write_csv(const struct export_view *view, FILE *out)
     (void)fputs("stack,events,weight\r\n", out);
     for (uint32_t node = 0; node < view->tree.nodes.len; node++) {
         if (costs_any(&view->tree.self.items[node])) {
-            TRY(write_row(view, node, &scratch, out));
+            write_row(view, node, &scratch, out);
         }
     }
     return write_adhoc(view->profile, &scratch, out);

@@ -45,7 +45,6 @@ static enum err write_folded(const struct export_view *view, FILE *out)
             uint32_t location = tree->nodes.items[path.items[i]].location;
             clean_append_function(&line, view->profile, location, rule);
         }
-        TRY(strbuf_result(&line));
         (void)fprintf(out, "%s %" PRIu64 "\n", strbuf_text(&line), value);
     }
     return ERR_OK;

@@ -86,7 +86,7 @@ struct heaptrack_writer {
     size_t peaking;              // index of the fate whose temporary block made the peak
 };
 
-typedef enum err (*group_writer)(struct heaptrack_writer *w, const struct block_group *group);
+typedef void (*group_writer)(struct heaptrack_writer *w, const struct block_group *group);
 
 static void writer_release(struct heaptrack_writer *w)
 {
@@ -267,35 +267,35 @@ static void write_free(struct heaptrack_writer *w, uint32_t kind, bool is_tempor
 
 // Give a kind a number to allocate. A size and stack has one such number, in all groups: the kinds
 // of a stack are adjacent and get their numbers in order.
-static MUST_USE enum err number_kind(struct heaptrack_writer *w, uint32_t kind)
+static void number_kind(struct heaptrack_writer *w, uint32_t kind)
 {
     struct block_kind *of = &w->kinds.items[kind];
     for (uint32_t i = kind; i > 0 && w->kinds.items[i - 1].node == of->node; i--) {
         const struct block_kind *before = &w->kinds.items[i - 1];
         if (before->size == of->size && before->number != REC_NONE) {
             of->number = before->number;
-            return ERR_OK;
+            return;
         }
     }
     write_number(w, of, &of->number);
-    return ERR_OK;
 }
 
 // Give numbers to the kinds that allocate_group will use, in its order.
-static MUST_USE enum err number_group(struct heaptrack_writer *w, const struct block_group *group)
+static void number_group(struct heaptrack_writer *w, const struct block_group *group)
 {
     if (group->blocks > 0 && group->bytes % group->blocks > 0) {
-        TRY(number_kind(w, group->kind + 1));
+        number_kind(w, group->kind + 1);
     }
-    return group->blocks > 0 ? number_kind(w, group->kind) : ERR_OK;
+    if (group->blocks > 0) {
+        number_kind(w, group->kind);
+    }
 }
 
-static MUST_USE enum err allocate_group(struct heaptrack_writer *w, const struct block_group *group)
+static void allocate_group(struct heaptrack_writer *w, const struct block_group *group)
 {
     for (uint64_t block = 0; block < group->blocks; block++) {
         write_allocation(w, kind_of(group, block));
     }
-    return ERR_OK;
 }
 
 static void
@@ -307,16 +307,14 @@ pass_group(struct heaptrack_writer *w, const struct block_group *group, bool is_
     }
 }
 
-static MUST_USE enum err pass_temporary(struct heaptrack_writer *w, const struct block_group *group)
+static void pass_temporary(struct heaptrack_writer *w, const struct block_group *group)
 {
     pass_group(w, group, true);
-    return ERR_OK;
 }
 
-static MUST_USE enum err pass_neither(struct heaptrack_writer *w, const struct block_group *group)
+static void pass_neither(struct heaptrack_writer *w, const struct block_group *group)
 {
     pass_group(w, group, false);
-    return ERR_OK;
 }
 
 // Free a group, the last block first.
@@ -327,28 +325,25 @@ static void free_group(struct heaptrack_writer *w, const struct block_group *gro
     }
 }
 
-static MUST_USE enum err
-write_start(struct heaptrack_writer *w, group_writer temporary, group_writer neither)
+static void write_start(struct heaptrack_writer *w, group_writer temporary, group_writer neither)
 {
     for (size_t i = 0; i < w->fates.len; i++) {
-        TRY(temporary(w, &w->fates.items[i].temporary));
+        temporary(w, &w->fates.items[i].temporary);
     }
     for (size_t i = 0; i < w->fates.len; i++) {
-        TRY(neither(w, &w->fates.items[i].neither));
+        neither(w, &w->fates.items[i].neither);
     }
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_peak(struct heaptrack_writer *w, group_writer write)
+static void write_peak(struct heaptrack_writer *w, group_writer write)
 {
     for (size_t i = 0; i <= w->fates.len; i++) {
         size_t number = i < w->fates.len ? i : w->peaking; // comes last
         if (number < w->fates.len && (i == w->fates.len || i != w->peaking)) {
-            TRY(write(w, &w->fates.items[number].peak_and_end));
-            TRY(write(w, &w->fates.items[number].peak_only));
+            write(w, &w->fates.items[number].peak_and_end);
+            write(w, &w->fates.items[number].peak_only);
         }
     }
-    return ERR_OK;
 }
 
 static void write_frees(struct heaptrack_writer *w)
@@ -363,19 +358,18 @@ static void write_frees(struct heaptrack_writer *w)
     }
 }
 
-static MUST_USE enum err write_end(struct heaptrack_writer *w, group_writer write)
+static void write_end(struct heaptrack_writer *w, group_writer write)
 {
     for (size_t i = 0; i < w->fates.len; i++) {
-        TRY(write(w, &w->fates.items[i].end_only));
+        write(w, &w->fates.items[i].end_only);
     }
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_numbers(struct heaptrack_writer *w)
+static void write_numbers(struct heaptrack_writer *w)
 {
-    TRY(write_start(w, number_group, number_group));
-    TRY(write_peak(w, number_group));
-    return write_end(w, number_group);
+    write_start(w, number_group, number_group);
+    write_peak(w, number_group);
+    write_end(w, number_group);
 }
 
 static void write_suppressions(struct heaptrack_writer *w, const char *rules)
@@ -414,13 +408,13 @@ static MUST_USE enum err write_events(struct heaptrack_writer *w)
     const struct rec_meta *meta = &w->view->profile->recording.meta;
     uint64_t page_bytes = meta->page_bytes > 0 ? meta->page_bytes : 4096;
     strbuf_append_text(&w->buffer, "c 0\n");
-    TRY(write_start(w, pass_temporary, pass_neither));
+    write_start(w, pass_temporary, pass_neither);
     strbuf_printf(&w->buffer, "c %" PRIx64 "\n", summary.peak_time_ms);
-    TRY(write_peak(w, allocate_group));
+    write_peak(w, allocate_group);
     strbuf_printf(&w->buffer, "R %" PRIx64 "\nc %" PRIx64 "\n", summary.peak_rss_bytes / page_bytes,
                   summary.runtime_ms);
     write_frees(w);
-    TRY(write_end(w, allocate_group));
+    write_end(w, allocate_group);
     strbuf_printf(&w->buffer, "# strings: %zx\n# ips: %x\n", string_table_count(&w->strings) - 1,
                   w->instruction_count);
     flush_buffer(w, 0);
@@ -435,7 +429,7 @@ static enum err write_heaptrack(const struct export_view *view, FILE *out)
     write_head(&w);
     TRY(write_traces(&w));
     TRY(decide_fates(&w));
-    TRY(write_numbers(&w));
+    write_numbers(&w);
     TRY(write_events(&w));
     return packed_stream_finish(&w.packed);
 }

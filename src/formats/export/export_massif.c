@@ -255,7 +255,6 @@ static enum err write_massif(const struct export_view *view, FILE *out)
     strbuf_append_text(&m.line, "\ncmd: ");
     clean_append(&m.line, profile_string(profile, profile->recording.meta.command_line), rule);
     strbuf_append_text(&m.line, "\ntime_unit: ms\n");
-    TRY(strbuf_result(&m.line));
     (void)fputs(strbuf_text(&m.line), out);
     strbuf_clear(&m.line);
     return print_snapshots(&m, &trees, &timeline, moments_of(view));

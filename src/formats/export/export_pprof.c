@@ -225,7 +225,6 @@ static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
         protobuf_u64(&p->part, 2, place->line);
         protobuf_message(&lines, 4, &p->part);
     }
-    TRY(strbuf_result(&lines));
     const struct rec_frame *frame = &profile->recording.frames[index];
     protobuf_u64(&p->message, 1, (uint64_t)index + 1);
     protobuf_u64(&p->message, 2, frame->module != REC_NONE ? (uint64_t)frame->module + 1 : 0);

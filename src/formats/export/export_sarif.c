@@ -153,7 +153,6 @@ static MUST_USE enum err write_physical(struct json_writer *w, const char *file,
 {
     CLEANUP(strbuf_release) struct strbuf uri = {0};
     append_uri(&uri, file);
-    TRY(strbuf_result(&uri));
     if (uri.len == 0) {
         return ERR_OK;
     }
@@ -179,7 +178,6 @@ static MUST_USE enum err write_place(struct sarif_writer *w, uint32_t location)
     const struct profile *profile = w->view->profile;
     CLEANUP(strbuf_release) struct strbuf name = {0};
     clean_append_function(&name, profile, location, (struct clean_rule){0});
-    TRY(strbuf_result(&name));
     TRY(write_physical(&w->json, profile_location_file(profile, location),
                        profile_location_get(profile, location)->line));
     json_key_array(&w->json, "logicalLocations");
