@@ -197,18 +197,14 @@ static inline uint32_t word_row(uint64_t word)
     return (uint32_t)(word >> WORD_ROW_AT);
 }
 
-static inline uint64_t word_birth_ms(uint64_t word, uint32_t grain_bits)
+static inline uint64_t word_birth_code(uint64_t word, uint32_t grain_bits)
 {
-    const uint32_t bits = WORD_BIRTH_BITS(grain_bits);
-    return birth_time_ms(word >> WORD_BIRTH_AT(grain_bits) & (((uint64_t)1 << bits) - 1), bits);
+    return word >> WORD_BIRTH_AT(grain_bits) & (((uint64_t)1 << WORD_BIRTH_BITS(grain_bits)) - 1);
 }
 
-// Return the time of birth that a word of the fine table has, as if its code were exact: if it is
-// not, a time long before the true one.
-static inline uint64_t word_birth_ms_exact(uint64_t word)
+static inline uint64_t word_birth_ms(uint64_t word, uint32_t grain_bits)
 {
-    return word >> WORD_BIRTH_AT(WORDS_FINE_BITS) &
-           (((uint64_t)1 << WORD_BIRTH_BITS(WORDS_FINE_BITS)) - 1);
+    return birth_time_ms(word_birth_code(word, grain_bits), WORD_BIRTH_BITS(grain_bits));
 }
 
 // Return the size of the block of a word; 0 in the coarse table.

@@ -4,6 +4,9 @@
 #include "base/bucket.h"
 #include "session/books/block_words.h"
 
+// The mask of so many cells.
+#define CELLS(count) ((1u << (count)) - 1)
+
 enum {
     SIZES_AT = 32,
     LIVES_AT = 40,
@@ -12,32 +15,19 @@ enum {
     FIXED_WORDS = 2, // head, number
 };
 
-struct book_net book_net_of(const struct book_counter *counter)
-{
-    struct book_net net = {0};
-    for (uint32_t i = 0; i < BOOK_SIZES; i++) {
-        net.bytes += (int64_t)book_cell_bytes(counter->sizes[i]);
-        net.blocks += (int32_t)book_cell_count(counter->sizes[i]);
-    }
-    for (uint32_t i = 0; i < BOOK_LIVES; i++) {
-        net.bytes -= (int64_t)book_cell_bytes(counter->lives[i]);
-        net.blocks -= (int32_t)book_cell_count(counter->lives[i]);
-    }
-    return net;
-}
-
-// Collect the cells in use, and their buckets.
+// Collect the cells in use, and their buckets. A cell may have a bit and still be empty.
 static uint32_t
-put_cells(const uint64_t *cells, const uint8_t *buckets, uint32_t count, uint64_t *out, uint8_t *to)
+put_cells(const uint64_t *cells, const uint8_t *buckets, uint32_t used, uint64_t *out, uint8_t *to)
 {
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t count = 0;
+    for (; used != 0; used &= used - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(used);
         if (book_cell_count(cells[i]) != 0) {
-            to[used] = buckets[i];
-            out[used++] = cells[i];
+            to[count] = buckets[i];
+            out[count++] = cells[i];
         }
     }
-    return used;
+    return count;
 }
 
 static uint32_t bucket_words(uint32_t cells)
@@ -48,7 +38,8 @@ static uint32_t bucket_words(uint32_t cells)
 static uint32_t put_cohorts(const struct book_counter *counter, uint64_t *out)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < BOOK_COHORTS; i++) {
+    for (uint32_t used = counter->cohorts_used & CELLS(BOOK_COHORTS); used != 0; used &= used - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(used);
         if (book_cell_count(counter->cohorts[i]) != 0) {
             *out++ = (uint64_t)counter->born[i] << BOOK_COHORT_BITS;
             *out++ = counter->cohorts[i];
@@ -64,10 +55,11 @@ uint32_t book_record(const struct book_counter *counter, uint64_t *words)
     const bool has_temporary = book_cell_count(counter->temporary) != 0;
     uint8_t buckets[BOOK_CELLS + 7] = {0};
     uint64_t cells[BOOK_CELLS];
-    const uint32_t sizes =
-        put_cells(counter->sizes, counter->size_buckets, BOOK_SIZES, cells, buckets);
-    const uint32_t lives = put_cells(counter->lives, counter->life_buckets, BOOK_LIVES,
-                                     cells + sizes, buckets + sizes);
+    const uint32_t sizes = put_cells(counter->sizes, counter->size_buckets,
+                                     counter->sizes_used & CELLS(BOOK_SIZES), cells, buckets);
+    const uint32_t lives =
+        put_cells(counter->lives, counter->life_buckets, counter->lives_used & CELLS(BOOK_LIVES),
+                  cells + sizes, buckets + sizes);
     if (sizes + lives == 0) {
         return 0;
     }

@@ -5,9 +5,10 @@
 //   a counter = row | peak share | blocks allocated, by size | blocks freed, by lifetime | cohorts
 //
 // A cell holds blocks and their bytes in one word, so each event is one store, and a thread that is
-// killed between two stores leaves whole cells. A cell's place follows from its bucket: a counter
-// whose place is taken by another bucket is sent, and begins anew. Events of one row add up in any
-// order, whichever threads count them.
+// killed between two stores leaves whole cells. A cell's place follows from its bucket; sizes have
+// two places each. A counter whose places are taken by other buckets is sent, and begins anew.
+// Events of one row add up in any order, whichever threads count them. The masks say which cells
+// are used; a counter keeps its row when it was sent, for the row's next event.
 //
 //   BOOK   tag 8 | row 24 | sizes 8 | lives 8 | cohorts 8 | flags 8
 //          number of the peak 32 | blocks before it 32 (signed)
@@ -29,9 +30,10 @@
 
 #define BOOK_TAG         28u  // WIRE_BOOK
 #define BOOK_COUNTERS    512u // a power of two, a multiple of 64
-#define BOOK_SIZES       16u  // cells of four octaves
+#define BOOK_SIZES_FIRST 16u  // cells of four octaves
+#define BOOK_SIZES       18u  // and two for sizes whose first cell has another bucket
 #define BOOK_LIVES       4u
-#define BOOK_COHORTS     2u
+#define BOOK_COHORTS     4u
 #define BOOK_CELLS       (BOOK_SIZES + BOOK_LIVES)
 #define BOOK_WORDS_MAX   (4 + (BOOK_CELLS + 7) / 8 + BOOK_CELLS + 2 * BOOK_COHORTS)
 #define BOOK_COHORT_BITS 4 // times of birth are multiples of 16 ms
@@ -40,6 +42,8 @@
 #define BOOK_COUNT_BITS 16
 #define BOOK_COUNT_MAX  ((1u << BOOK_COUNT_BITS) - 1)
 #define BOOK_BYTES_MAX  (((uint64_t)1 << (64 - BOOK_COUNT_BITS)) - 1)
+// So many for each lifetime that the temporary ones of all have room in one cell.
+#define BOOK_LIFE_COUNT_MAX (BOOK_COUNT_MAX / BOOK_LIVES)
 
 enum book_flags {
     BOOK_HAS_BEFORE = 1 << 0,
@@ -47,21 +51,25 @@ enum book_flags {
 };
 
 struct book_counter {
-    uint32_t row;         // 0: unused
-    uint32_t peak_number; // the newest that its events have seen
-    int64_t before_bytes; // of events before that peak: allocated less freed
+    _Alignas(64) uint32_t row; // 0: unused
+    uint32_t peak_number;      // the newest that its events have seen
+    int64_t net_bytes;         // allocated less freed
+    int64_t before_bytes;      // that of events before that peak
+    int32_t net_blocks;
     int32_t before_blocks;
-    uint32_t is_sending;
-    uint64_t temporary;             // a cell
-    uint32_t born[BOOK_COHORTS];    // time of birth >> BOOK_COHORT_BITS
-    uint64_t cohorts[BOOK_COHORTS]; // frees of blocks that were born in an earlier slice
+    uint64_t temporary; // a cell
+    uint32_t sizes_used;
+    uint8_t lives_used;
+    uint8_t cohorts_used;
+    uint16_t is_sending;
     uint8_t life_buckets[BOOK_LIVES];
-    uint8_t reserved[4];
-    uint64_t lives[BOOK_LIVES]; // cells; 0: not used
+    _Alignas(64) uint64_t lives[BOOK_LIVES]; // cells
+    uint64_t cohorts[BOOK_COHORTS];          // of frees of blocks that are from an earlier slice
+    uint32_t born[BOOK_COHORTS];             // time of birth >> BOOK_COHORT_BITS
     uint8_t size_buckets[BOOK_SIZES];
-    uint64_t sizes[BOOK_SIZES];
+    uint64_t sizes[BOOK_SIZES]; // cells
 };
-_Static_assert(sizeof(struct book_counter) <= 256, "four cache lines");
+_Static_assert(sizeof(struct book_counter) == 320, "five cache lines; a free needs two");
 
 struct book_tables {
     struct book_counter counters[BOOK_COUNTERS];
@@ -102,14 +110,17 @@ ALWAYS_INLINE bool book_cell_has_room(uint64_t cell, uint64_t size_bytes)
            size_bytes <= BOOK_BYTES_MAX - book_cell_bytes(cell);
 }
 
+// Whether nothing is counted.
+ALWAYS_INLINE bool book_is_empty(const struct book_counter *counter)
+{
+    return (counter->sizes_used | counter->lives_used) == 0;
+}
+
 // Allocated less freed.
 struct book_net {
     int64_t bytes;
     int32_t blocks;
 };
-
-// Return what a counter holds in all.
-struct book_net book_net_of(const struct book_counter *counter);
 
 // Write the record of a counter. Return its words, at most BOOK_WORDS_MAX; 0: nothing is counted.
 uint32_t book_record(const struct book_counter *counter, uint64_t *words);

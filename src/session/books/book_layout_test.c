@@ -32,14 +32,17 @@ static struct book_counter random_counter(void)
                              .peak_number = (uint32_t)next()};
     for (uint32_t i = 0; i < BOOK_SIZES; i++) {
         c.sizes[i] = next() % 3 == 0 ? random_cell() : 0;
+        c.sizes_used |= (c.sizes[i] != 0 || next() % 8 == 0 ? 1u : 0u) << i;
         c.size_buckets[i] = (uint8_t)(next() % BUCKET_COUNT);
     }
     for (uint32_t i = 0; i < BOOK_LIVES; i++) {
         c.lives[i] = next() % 2 == 0 ? random_cell() : 0;
+        c.lives_used |= (uint8_t)((c.lives[i] != 0 ? 1u : 0u) << i);
         c.life_buckets[i] = (uint8_t)(next() % BUCKET_COUNT);
     }
     for (uint32_t i = 0; i < BOOK_COHORTS; i++) {
         c.cohorts[i] = next() % 2 == 0 ? random_cell() : 0;
+        c.cohorts_used |= (uint8_t)((c.cohorts[i] != 0 ? 1u : 0u) << i);
         c.born[i] = (uint32_t)next();
     }
     c.temporary = next() % 2 == 0 ? random_cell() : 0;
@@ -48,6 +51,20 @@ static struct book_counter random_counter(void)
         c.before_blocks = (int32_t)(next() % 20) - 10;
     }
     return c;
+}
+
+static struct book_net net_of(const struct book_counter *c)
+{
+    struct book_net net = {0};
+    for (uint32_t i = 0; i < BOOK_SIZES; i++) {
+        net.bytes += (int64_t)book_cell_bytes(c->sizes[i]);
+        net.blocks += (int32_t)book_cell_count(c->sizes[i]);
+    }
+    for (uint32_t i = 0; i < BOOK_LIVES; i++) {
+        net.bytes -= (int64_t)book_cell_bytes(c->lives[i]);
+        net.blocks -= (int32_t)book_cell_count(c->lives[i]);
+    }
+    return net;
 }
 
 static void assert_cells(const uint64_t *cells,
@@ -77,7 +94,7 @@ static void a_record_says_what_was_counted(void **state)
         uint64_t words[BOOK_WORDS_MAX];
         struct book_entry entry;
         const uint32_t count = book_record(&c, words);
-        const struct book_net net = book_net_of(&c);
+        const struct book_net net = net_of(&c);
         if (count == 0) {
             assert_int_equal(net.blocks, 0);
             continue;

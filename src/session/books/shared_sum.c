@@ -3,8 +3,7 @@
 
 #include "base/minmax.h"
 
-// state.low = sum 48 | number's low 16 bits; state.high = peak 48 | number's high 16 bits.
-#define NUMBER_BITS 16
+#define NUMBER_BITS SUM_NUMBER_BITS
 #define NUMBER_MASK (((uint64_t)1 << NUMBER_BITS) - 1)
 #define PEAK_MAX    (((uint64_t)1 << SUM_BITS) - 1)
 
@@ -123,16 +122,9 @@ struct sum_value shared_sum_send(struct shared_sum *sum, struct sum_part *part)
 
 void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part)
 {
-    const struct words16 seen = read_halves(sum);
-    const uint32_t number = shared_sum_number(sum);
-    if (!is_alone(sum) || joins_of(sum) != part->joins ||
-        unpacked(&seen).sum_bytes != part->base_bytes || number == UINT32_MAX) {
+    if (!shared_sum_try_peak(sum, part)) {
         (void)shared_sum_send(sum, part); // its value is in `sum`
-        return;
     }
-    part->room_bytes = part->unsent_bytes;
-    // Relaxed, and no exchange: alone, only this thread writes it.
-    atomic_store_explicit(&sum->number, number + 1, memory_order_relaxed);
 }
 
 struct sum_value shared_sum_read(struct shared_sum *sum)

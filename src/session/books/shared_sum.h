@@ -43,9 +43,11 @@
 #define SUM_ALONE_MIN   4096u
 #define SUM_PEAK_SHARES 256u
 #define SUM_BITS        48
+#define SUM_NUMBER_BITS (64 - SUM_BITS)
 
 struct shared_sum {
-    struct words16 state; // by arch_exchange16 alone: sum_value()
+    // By arch_exchange16 alone. low = sum 48 | number's low 16 bits; high = peak 48 | the others.
+    struct words16 state;
     _Alignas(64) _Atomic uint64_t batch_bytes;
     _Atomic uint32_t number; // the copy; more than that in `state` only by a thread alone
     _Atomic uint32_t thread_count;
@@ -83,6 +85,25 @@ struct sum_value shared_sum_read(struct shared_sum *sum);
 // The part is above its room, and about to decrease: note the peak, or find that the thread is not
 // alone.
 void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part);
+
+// Do shared_sum_note_peak if the thread is alone.
+ALWAYS_INLINE bool shared_sum_try_peak(struct shared_sum *sum, struct sum_part *part)
+{
+    // The number after the sum; then, acquire, whether others have left since they changed it; then
+    // whether one has come.
+    const uint64_t low = ((const volatile struct words16 *)&sum->state)->low;
+    const uint32_t number = atomic_load_explicit(&sum->number, memory_order_relaxed);
+    if (UNLIKELY(atomic_load_explicit(&sum->thread_count, memory_order_acquire) != 1) ||
+        UNLIKELY(atomic_load_explicit(&sum->joins, memory_order_relaxed) != part->joins) ||
+        UNLIKELY((int64_t)low >> SUM_NUMBER_BITS != part->base_bytes) ||
+        UNLIKELY(number == UINT32_MAX)) {
+        return false;
+    }
+    part->room_bytes = part->unsent_bytes;
+    // Relaxed, and no exchange: alone, only this thread writes it.
+    atomic_store_explicit(&sum->number, number + 1, memory_order_relaxed);
+    return true;
+}
 
 // Before a block is freed, and before its event asks for the number.
 ALWAYS_INLINE void shared_sum_before_free(struct shared_sum *sum, struct sum_part *part)

@@ -88,10 +88,15 @@ struct lane_producer {
     uint64_t given_stamp;     // of the next event, if taken before; else 0
     uint64_t given_latest;    // the stamp noted in `freed` before that
     struct process_words *words; // borrowed; NULL: the thread keeps no book (book/book.h)
-    _Atomic(struct words_region *) *directory; // of `words`
+    _Atomic(struct words_region *) *directory; // of `words`; NULL also while scopes are open
     uint64_t now_ms;                           // of this tick, if it keeps a book
-    uint64_t slice_age_ms; // of the recording's slice, at most 255; blocks that old may be of it
-    uint64_t fine_birth;   // of this tick, as it is in a word of `fine`
+    uint64_t slice_ms;                         // when the recording's slice began
+    uint64_t recent_code;                      // births in `fine` from this on are exact, of this
+    uint64_t recent_ms;                        // slice, and so many ms or fewer ago
+    uint64_t fine_birth;                       // of this tick, as it is in a word of that table
+    uint64_t middle_birth;
+    uint64_t coarse_birth;
+    uint32_t slice_bits;       // a slice has 1 << slice_bits ms
     uint32_t tiny_below_bytes; // of `words`
     uint32_t *rows;            // borrowed: by stack slot, the number of its row
     uint32_t last_row;         // of the thread's latest allocation

@@ -41,12 +41,14 @@ bool stats_query_open_scope(struct lane_producer *p, uint32_t *scope)
     }
     *scope = (uint32_t)__builtin_ctz(closed);
     p->open_scopes |= 1u << *scope;
+    book_follow_scopes(p);
     return true;
 }
 
 void stats_query_close_scope(struct lane_producer *p, uint32_t scope)
 {
     p->open_scopes &= ~(1u << scope);
+    book_follow_scopes(p);
     (void)send_query(p, STATS_QUERY_PEAK_END, scope, 0); // false: the scope has ended too
 }
 

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "target/producer/book/book.h"
 
-// Keep the compiler from moving stores across, as nursery_fence.
-static void fence(void)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-}
+#include "base/minmax.h"
+#include "target/producer/book/book_cells.h"
 
 static struct book_counter *counters_of(const struct lane_producer *p)
 {
     return lane_book_tables(p->lane)->counters;
-}
-
-// Return the time of birth as cohorts state it: the beginning of the recording's slice.
-static uint32_t slice_of(uint64_t born_ms, uint64_t at_ms)
-{
-    uint32_t bits = BOOK_COHORT_BITS;
-    while (at_ms >> bits >= 1024) {
-        bits++;
-    }
-    return (uint32_t)(born_ms >> bits << bits >> BOOK_COHORT_BITS);
 }
 
 static struct words_share *share_of(const struct lane_producer *p)
@@ -30,7 +17,7 @@ static struct words_share *share_of(const struct lane_producer *p)
 void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *rows)
 {
     p->words = words;
-    p->directory = words->directory;
+    book_follow_scopes(p);
     p->tiny_below_bytes = words->tiny_below_bytes;
     p->rows = rows;
     p->lane->nursery.is_holding = 0;
@@ -39,18 +26,37 @@ void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *
     shared_sum_join(&p->session->sum, &p->lane->sum_part);
 }
 
+void book_follow_scopes(struct lane_producer *p)
+{
+    p->directory = book_is_kept(p) && p->open_scopes == 0 ? p->words->directory : NULL;
+}
+
+static uint64_t birth_in_word(uint64_t time_ms, uint32_t grain_bits)
+{
+    return birth_code(time_ms, WORD_BIRTH_BITS(grain_bits)) << WORD_BIRTH_AT(grain_bits);
+}
+
 void book_begin_tick(struct lane_producer *p, uint64_t time_ms)
 {
-    const uint64_t slice_ms = (uint64_t)slice_of(time_ms, time_ms) << BOOK_COHORT_BITS;
-    const uint64_t age_ms = time_ms - slice_ms;
     p->now_ms = time_ms;
-    p->slice_age_ms = age_ms < BUCKET_TABLE ? age_ms : BUCKET_TABLE - 1;
+    p->slice_bits = BOOK_COHORT_BITS; // as the recording's, row_table.h
+    while (time_ms >> p->slice_bits >= 1024) {
+        p->slice_bits++;
+    }
+    p->slice_ms = time_ms >> p->slice_bits << p->slice_bits;
+    p->recent_ms = min_u64(time_ms - p->slice_ms, BUCKET_TABLE - 1);
+    p->recent_code = time_ms - p->recent_ms;
+    if (birth_code(time_ms, WORD_BIRTH_BITS(WORDS_FINE_BITS)) != time_ms) {
+        p->recent_code = UINT64_MAX; // births are not exact any more
+        p->recent_ms = 0;
+    }
     if (p->lane->nursery.hold_count == 0) {
         // Release: a recorder that sees the new time sees all records published before.
         atomic_store_explicit(&p->lane->book_since_ms, time_ms, memory_order_release);
     }
-    p->fine_birth = birth_code(time_ms, WORD_BIRTH_BITS(WORDS_FINE_BITS))
-                    << WORD_BIRTH_AT(WORDS_FINE_BITS);
+    p->fine_birth = birth_in_word(time_ms, WORDS_FINE_BITS);
+    p->middle_birth = birth_in_word(time_ms, WORDS_MIDDLE_BITS);
+    p->coarse_birth = birth_in_word(time_ms, WORDS_COARSE_BITS);
 }
 
 // Add the thread's part to the sum, and to what its process has there.
@@ -116,205 +122,137 @@ bool book_define_row(struct lane_producer *p, uint32_t slot)
     return true; // its caller publishes
 }
 
-// Send a counter, and make it unused.
+// Forget what was counted. The counter keeps its row.
+static void reset(struct book_counter *counter)
+{
+    for (uint32_t used = counter->sizes_used; used != 0; used &= used - 1) {
+        counter->sizes[__builtin_ctz(used)] = 0;
+    }
+    for (uint32_t i = 0; i < BOOK_LIVES; i++) {
+        counter->lives[i] = 0;
+    }
+    for (uint32_t i = 0; i < BOOK_COHORTS; i++) {
+        counter->cohorts[i] = 0;
+    }
+    counter->sizes_used = 0;
+    counter->lives_used = 0;
+    counter->cohorts_used = 0;
+    counter->temporary = 0;
+    counter->net_bytes = 0;
+    counter->net_blocks = 0;
+    counter->before_bytes = 0;
+    counter->before_blocks = 0;
+    book_fence();
+    counter->is_sending = 0;
+}
+
+// Send what a counter has counted, and reset it.
 static bool send(struct lane_producer *p, struct book_counter *counter)
 {
-    struct nursery *n = &p->lane->nursery;
     uint64_t record[BOOK_WORDS_MAX];
     const uint32_t words = book_record(counter, record);
     uint64_t *to = words != 0 ? lane_producer_reserve(p, words) : NULL;
     if (UNLIKELY(to == NULL)) {
-        counter->row = words == 0 ? 0 : counter->row;
         return words == 0;
     }
-    n->mark = p->pos + words * sizeof(*to);
-    fence();
+    p->lane->nursery.mark = p->pos + words * sizeof(*to);
+    book_fence();
     counter->is_sending = 1;
-    fence();
+    book_fence();
     __builtin_memcpy(to, record, words * sizeof(*to));
     lane_producer_advance(p, words);
     lane_producer_publish(p);
-    fence();
-    counter->row = 0;
+    book_fence();
+    reset(counter);
     return true;
 }
 
-// Begin to count the row.
-static void claim(struct lane_producer *p, struct book_counter *counter, uint32_t row)
-{
-    const size_t index = (size_t)(counter - counters_of(p));
-    p->lane->nursery.counters_used[index / 64] |= (uint64_t)1 << index % 64;
-    *counter = (struct book_counter){.peak_number = shared_sum_number(&p->session->sum)};
-    fence();
-    counter->row = row;
-    fence();
-}
-
-// Send what the counter has, and begin to count the row in it. NULL: the recording has ended.
+// Begin to count the row. NULL: the recording has ended.
 static NOINLINE struct book_counter *
 begin(struct lane_producer *p, struct book_counter *counter, uint32_t row)
 {
-    if (counter->row != 0 && !send(p, counter)) {
+    if (counter->row == 0) {
+        *counter = (struct book_counter){0}; // the recorder may have emptied it
+    } else if (!send(p, counter)) {
         return NULL;
     }
-    claim(p, counter, row);
+    counter->peak_number = shared_sum_number(&p->session->sum);
+    book_fence();
+    counter->row = row;
     return counter;
 }
 
-// Begin to count the row in one of its places, a free one if there is one. NULL: the recording has
-// ended.
+static bool is_vacant(const struct book_counter *counter)
+{
+    return counter->row == 0 || book_is_empty(counter);
+}
+
+// Begin to count the row in one of its places, a vacant one if there is one. NULL: the recording
+// has ended.
 static NOINLINE struct book_counter *begin_row(struct lane_producer *p, uint32_t row)
 {
     struct book_counter *first = counters_of(p) + book_first_place(row);
     struct book_counter *second = counters_of(p) + book_second_place(row);
-    return begin(p, first->row != 0 && second->row == 0 ? second : first, row);
+    return begin(p, !is_vacant(first) && is_vacant(second) ? second : first, row);
 }
 
-// Return the counter of the row. NULL: the recording has ended.
-ALWAYS_INLINE struct book_counter *counter_of(struct lane_producer *p, uint32_t row)
+// Return the counter of the row, for an event after the latest peak. NULL: the recording has ended.
+static struct book_counter *counter_of(struct lane_producer *p, uint32_t row)
 {
-    struct book_counter *counter = counters_of(p) + book_first_place(row);
-    if (UNLIKELY(counter->row != row)) {
-        counter = counters_of(p) + book_second_place(row);
-        if (counter->row != row) {
-            return begin_row(p, row);
-        }
+    struct book_counter *counter = book_find_counter(p, row);
+    counter = LIKELY(counter != NULL) ? counter : begin_row(p, row);
+    if (LIKELY(counter != NULL)) {
+        book_see_peak(p, counter);
     }
     return counter;
 }
 
-// Separate the events so far from those after a newer peak.
-static NOINLINE void separate(struct book_counter *counter, uint32_t number)
+// After an event. false: the recording has ended.
+static bool
+finish(struct lane_producer *p, struct book_counter *counter, uint64_t size_bytes, int64_t delta)
 {
-    const struct book_net net = book_net_of(counter);
-    counter->before_bytes = net.bytes;
-    counter->before_blocks = net.blocks;
-    fence();
-    counter->peak_number = number;
+    change_sum(p, delta);
+    return LIKELY(p->open_scopes == 0 && size_bytes < BOOK_TRY_MAX) || send(p, counter);
 }
 
-ALWAYS_INLINE void see_peak(struct lane_producer *p, struct book_counter *counter)
-{
-    const uint32_t number = shared_sum_number(&p->session->sum);
-    if (UNLIKELY(counter->peak_number != number)) {
-        separate(counter, number);
-    }
-}
-
-// Count a block in the cell of its bucket. false: it has no room, or is of another bucket.
-ALWAYS_INLINE bool
-count_in(uint64_t *cell, uint8_t *cell_bucket, uint32_t bucket, uint64_t size_bytes)
-{
-    const uint64_t before = *cell;
-    if (before == 0) {
-        *cell_bucket = (uint8_t)bucket;
-        fence();
-    } else if (UNLIKELY(*cell_bucket != bucket) ||
-               UNLIKELY(!book_cell_has_room(before, size_bytes))) {
-        return false;
-    }
-    *cell = book_cell_with(before, size_bytes);
-    return true;
-}
-
-ALWAYS_INLINE bool count_size(struct book_counter *counter, uint64_t size_bytes)
+static bool count_allocated(struct lane_producer *p, uint32_t row, uint64_t size_bytes)
 {
     const uint32_t bucket = bucket_of(size_bytes);
-    const uint32_t i = bucket % BOOK_SIZES;
-    return count_in(counter->sizes + i, counter->size_buckets + i, bucket, size_bytes);
-}
-
-ALWAYS_INLINE void note_event(struct lane_producer *p)
-{
-    p->lane->nursery.hold_count++;
-}
-
-ALWAYS_INLINE bool count_allocated(struct lane_producer *p, uint32_t row, uint64_t size_bytes)
-{
     struct book_counter *counter = counter_of(p, row);
-    if (UNLIKELY(counter == NULL)) {
-        return false;
-    }
-    see_peak(p, counter);
-    if (UNLIKELY(!count_size(counter, size_bytes))) {
-        counter = begin(p, counter, row);
+    uint32_t cell = counter != NULL ? book_size_cell(p, counter, bucket) : BOOK_SIZES;
+    if (UNLIKELY(cell >= BOOK_SIZES)) {
+        counter = counter != NULL ? begin(p, counter, row) : NULL;
         if (counter == NULL) {
             return false;
         }
-        (void)count_size(counter, size_bytes); // it is empty
+        cell = book_size_cell(p, counter, bucket); // it is empty, so there is one
     }
-    note_event(p);
-    change_sum(p, (int64_t)size_bytes);
-    return LIKELY(p->open_scopes == 0) || send(p, counter);
+    book_add_block(counter, cell, size_bytes);
+    return finish(p, counter, size_bytes, (int64_t)size_bytes);
 }
 
-// Count a free in the cohort of its birth. false: no cell has room.
-static bool count_cohort(struct book_counter *counter, uint32_t born, uint64_t size_bytes)
-{
-    for (uint32_t i = 0; i < BOOK_COHORTS; i++) {
-        if (counter->cohorts[i] == 0) {
-            counter->born[i] = born;
-            fence();
-        } else if (counter->born[i] != born) {
-            continue;
-        }
-        if (!book_cell_has_room(counter->cohorts[i], size_bytes)) {
-            return false;
-        }
-        counter->cohorts[i] = book_cell_with(counter->cohorts[i], size_bytes);
-        return true;
-    }
-    return false;
-}
-
-// Count a block in its cohort if it was born in an earlier slice. false: there is no room.
-static NOINLINE bool
-count_older(struct book_counter *counter, const struct word_block *block, uint64_t at_ms)
-{
-    const uint32_t born = slice_of(block->birth_ms, at_ms);
-    return born == slice_of(at_ms, at_ms) || count_cohort(counter, born, block->size_bytes);
-}
-
-// Count the free in one counter. false: it has no room.
-ALWAYS_INLINE bool count_life(struct lane_producer *p,
-                              struct book_counter *counter,
-                              const struct word_block *block,
-                              uint64_t at_ms)
+static bool count_freed(struct lane_producer *p, const struct word_block *block, bool is_temporary)
 {
     const uint64_t size_bytes = block->size_bytes;
-    const uint64_t life_ms = at_ms > block->birth_ms ? at_ms - block->birth_ms : 0;
-    const uint32_t bucket = bucket_of(life_ms);
-    const uint32_t i = bucket % BOOK_LIVES;
-    see_peak(p, counter);
-    if (UNLIKELY(life_ms != 0) && !count_older(counter, block, at_ms)) {
-        return false;
-    }
-    return count_in(counter->lives + i, counter->life_buckets + i, bucket, size_bytes);
-}
-
-ALWAYS_INLINE bool
-count_freed(struct lane_producer *p, const struct word_block *block, bool is_temporary)
-{
-    const uint64_t at_ms = p->now_ms;
+    uint32_t cohort;
     shared_sum_before_free(&p->session->sum, &p->lane->sum_part);
     struct book_counter *counter = counter_of(p, block->row);
     if (UNLIKELY(counter == NULL)) {
         return false;
     }
-    if (UNLIKELY(!book_cell_has_room(counter->temporary, block->size_bytes) ||
-                 !count_life(p, counter, block, at_ms))) {
+    uint32_t cell = book_cells_of_birth(p, counter, block->birth_ms, &cohort);
+    if (UNLIKELY(cell >= BOOK_LIVES)) {
         counter = begin(p, counter, block->row);
         if (counter == NULL) {
             return false;
         }
-        (void)count_life(p, counter, block, at_ms); // it is empty
+        cell = book_cells_of_birth(p, counter, block->birth_ms, &cohort); // it is empty, likewise
     }
-    if (is_temporary) {
-        counter->temporary = book_cell_with(counter->temporary, block->size_bytes);
+    if (cohort < BOOK_COHORTS) {
+        counter->cohorts[cohort] = book_cell_with(counter->cohorts[cohort], size_bytes);
     }
-    note_event(p);
-    change_sum(p, -(int64_t)block->size_bytes);
-    return LIKELY(p->open_scopes == 0) || send(p, counter);
+    book_add_free(counter, cell, size_bytes, is_temporary);
+    return finish(p, counter, size_bytes, -(int64_t)size_bytes);
 }
 
 // Count the blocks that were freed past the hooks.

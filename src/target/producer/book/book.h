@@ -65,6 +65,9 @@ bool book_has_custom(const struct lane_producer *p, uint64_t address);
 // each stack slot, zero.
 void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *rows);
 
+// Whether each event is sent at once, because scopes were opened or closed.
+void book_follow_scopes(struct lane_producer *p);
+
 // Begin a tick.
 void book_begin_tick(struct lane_producer *p, uint64_t time_ms);
 

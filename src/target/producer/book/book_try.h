@@ -1,139 +1,294 @@
 // SPDX-License-Identifier: MIT
 // book_try: the common cases of book.h, for hooks that make no call in them.
 //
-// The common case: a block of less than 256 bytes of glibc's malloc, among blocks of that kind; its
-// row has a counter; the tick, the peak and the batch of the sum are as before. Each function
-// either handles an event completely, or changes nothing and returns false. Context: T, as book.h,
-// and nursery_try_now() was true.
+// The common case: a block whose place has no stale word, in 4,096 bytes where blocks of its table
+// have been before; its row has a counter with room; the tick and the batch of the sum are as
+// before. Each function either handles an event completely, or changes nothing that book.c would
+// not change for the same event, and returns false. Context: T, as book.h; the clock has not moved,
+// and p->directory is not NULL.
 #pragma once
 
-#include "target/producer/book/book.h"
+#include "target/producer/book/book_cells.h"
 
-// The note of 4,096 bytes of address in which all blocks so far have had words in `fine`.
-#define BOOK_PAGE_FINE 0x00010000u
+// The notes of 4,096 bytes of address in which blocks of one table have been.
+#define BOOK_NOTE_COARSE 0x00000001u
+#define BOOK_NOTE_MIDDLE 0x00000100u
+#define BOOK_NOTE_FINE   0x00010000u
 
-// The place of a word of `fine`, and what it has.
-struct book_place {
-    _Atomic uint64_t *word;
-    uint64_t seen;
+// Where the words of an address are.
+struct book_at {
+    struct words_region *region;
+    uint64_t place; // in the region
+    uint32_t note;
 };
 
-// Find the fine word of an address, if no other table needs a look. false: they do.
+// Find the words of an address. false: it has no region.
 ALWAYS_INLINE bool
-book_try_find(const struct lane_producer *p, uint64_t address, struct book_place *out)
+book_try_find(const struct lane_producer *p, uint64_t address, struct book_at *out)
 {
-    if (UNLIKELY((address >> WORDS_ADDRESS_BITS) != 0) || UNLIKELY(address % 16 != 0) ||
-        UNLIKELY(p->open_scopes != 0)) {
+    // Rotated, so that it is too large if it is not a multiple of 8, or beyond the last region.
+    const uint64_t rotated = address >> 3 | address << 61;
+    if (UNLIKELY(rotated >> (WORDS_ADDRESS_BITS - 3) != 0)) {
         return false;
     }
     // Relaxed: as in process_words_find.
-    struct words_region *region =
+    out->region =
         atomic_load_explicit(p->directory + (address >> WORDS_REGION_BITS), memory_order_relaxed);
-    if (UNLIKELY(region == NULL)) {
+    if (UNLIKELY(out->region == NULL)) {
         return false;
     }
-    const uint64_t place = address % WORDS_REGION_BYTES;
-    uint32_t note;
-    __builtin_memcpy(&note, region->pages + (place >> WORDS_COARSE_BITS), sizeof(note));
-    if (UNLIKELY(note != BOOK_PAGE_FINE)) {
-        return false;
-    }
-    out->word = region->fine + (place >> WORDS_FINE_BITS);
-    out->seen = word_load(out->word);
+    out->place = address % WORDS_REGION_BYTES;
+    __builtin_memcpy(&out->note, out->region->pages + (out->place >> WORDS_COARSE_BITS),
+                     sizeof(out->note));
     return true;
 }
 
-// Whether the thread's part of the sum may change by so much without being added, and is not at a
-// peak that a free would end.
-ALWAYS_INLINE bool book_try_sum(const struct lane_producer *p, int64_t delta_bytes)
+ALWAYS_INLINE _Atomic uint64_t *book_coarse_of(const struct book_at *at)
 {
-    const struct sum_part *part = &p->lane->sum_part;
-    return (delta_bytes >= 0 || LIKELY(part->unsent_bytes <= part->room_bytes)) &&
-           shared_sum_may_keep(&p->session->sum, part->unsent_bytes + delta_bytes);
+    return at->region->coarse + (at->place >> WORDS_COARSE_BITS);
 }
 
-// Return the counter of the row if there is one, and it counts events since the latest peak.
-ALWAYS_INLINE struct book_counter *book_try_counter(const struct lane_producer *p, uint32_t row)
+ALWAYS_INLINE _Atomic uint64_t *book_middle_of(const struct book_at *at)
 {
-    struct book_counter *counters = lane_book_tables(p->lane)->counters;
-    struct book_counter *counter = counters + book_first_place(row);
-    if (UNLIKELY(counter->row != row)) {
-        counter = counters + book_second_place(row);
+    return at->region->middle + (at->place >> WORDS_MIDDLE_BITS);
+}
+
+ALWAYS_INLINE _Atomic uint64_t *book_fine_of(const struct book_at *at)
+{
+    return at->region->fine + (at->place >> WORDS_FINE_BITS);
+}
+
+ALWAYS_INLINE uint64_t book_coarse_seen(const struct book_at *at)
+{
+    return (at->note & BOOK_NOTE_COARSE) != 0 ? word_load(book_coarse_of(at)) : 0;
+}
+
+ALWAYS_INLINE uint64_t book_middle_seen(const struct book_at *at)
+{
+    return (at->note & BOOK_NOTE_MIDDLE) != 0 ? word_load(book_middle_of(at)) : 0;
+}
+
+ALWAYS_INLINE uint64_t book_fine_seen(const struct book_at *at)
+{
+    return (at->note & BOOK_NOTE_FINE) != 0 ? word_load(book_fine_of(at)) : 0;
+}
+
+// Do word_is_at for an address that is a multiple of 8.
+ALWAYS_INLINE bool book_is_at(uint64_t seen, uint64_t address, uint32_t grain_bits)
+{
+    const uint64_t mask = ((uint64_t)1 << grain_bits) - 8;
+    return LIKELY(word_row(seen) != 0) && LIKELY(((seen << 3 ^ address) & mask) == 0);
+}
+
+// Whether the place of a new block is empty in the table `own`, and no other word starts at its
+// address.
+ALWAYS_INLINE bool
+book_is_free(const struct book_at *at, uint64_t address, const _Atomic uint64_t *word, uint32_t own)
+{
+    if (LIKELY(at->note == own)) {
+        return LIKELY(word_load(word) == 0);
     }
-    return LIKELY(counter->row == row) &&
-                   LIKELY(counter->peak_number == shared_sum_number(&p->session->sum))
-               ? counter
-               : NULL;
+    const struct book_at others = {
+        .region = at->region, .place = at->place, .note = at->note & ~own};
+    const uint64_t fine = book_fine_seen(&others);
+    return LIKELY((at->note & own) != 0) && LIKELY(word_load(word) == 0) &&
+           LIKELY(!book_is_at(book_coarse_seen(&others), address, WORDS_COARSE_BITS)) &&
+           LIKELY(!book_is_at(book_middle_seen(&others), address, WORDS_MIDDLE_BITS)) &&
+           LIKELY(!book_is_at(fine, address, WORDS_FINE_BITS)) && LIKELY(fine != WORD_MARKER);
+}
+
+// Whether the thread's part of the sum may grow, and shrink, by so much without being added.
+// Relaxed: as in shared_sum_may_keep.
+ALWAYS_INLINE bool book_may_raise(const struct lane_producer *p, uint64_t size_bytes)
+{
+    const struct shared_sum *sum = &p->session->sum;
+    return LIKELY(p->lane->sum_part.unsent_bytes + (int64_t)size_bytes <=
+                  (int64_t)atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed));
+}
+
+// If so, a peak that the free ends is noted.
+ALWAYS_INLINE bool book_may_lower(const struct lane_producer *p, uint64_t size_bytes)
+{
+    struct shared_sum *sum = &p->session->sum;
+    struct sum_part *part = &p->lane->sum_part;
+    return LIKELY(part->unsent_bytes - (int64_t)size_bytes +
+                      (int64_t)atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed) >=
+                  0) &&
+           (LIKELY(part->unsent_bytes <= part->room_bytes) || shared_sum_try_peak(sum, part));
+}
+
+// Find a free place for the word of a block, and what it says but for the row. NULL: a stale word
+// has to be removed before, or it is the first one of its table there.
+ALWAYS_INLINE _Atomic uint64_t *
+book_try_place(const struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint64_t *said)
+{
+    struct book_at at;
+    _Atomic uint64_t *word;
+    if (!book_try_find(p, address, &at)) {
+        return NULL;
+    }
+    if (LIKELY(size_bytes < 1u << WORDS_MIDDLE_BITS)) {
+        word = book_fine_of(&at);
+        *said =
+            p->fine_birth | size_bytes << WORD_START_BITS_OF(WORDS_FINE_BITS) | (address >> 3 & 3);
+        return LIKELY(size_bytes >= p->tiny_below_bytes) &&
+                       book_is_free(&at, address, word, BOOK_NOTE_FINE)
+                   ? word
+                   : NULL;
+    }
+    if (size_bytes < 1u << WORDS_COARSE_BITS) {
+        word = book_middle_of(&at);
+        *said = p->middle_birth | size_bytes << WORD_START_BITS_OF(WORDS_MIDDLE_BITS) |
+                (address >> 3 & 31);
+        return book_is_free(&at, address, word, BOOK_NOTE_MIDDLE) ? word : NULL;
+    }
+    word = book_coarse_of(&at);
+    *said = p->coarse_birth | (address >> 3 & 511);
+    if (size_bytes >= BOOK_TRY_MAX || !book_is_free(&at, address, word, BOOK_NOTE_COARSE)) {
+        return NULL;
+    }
+    word_store(at.region->large + (at.place >> WORDS_COARSE_BITS), size_bytes); // it is free, too
+    return word;
 }
 
 // Count an allocated block; `slot` names its stack.
 ALWAYS_INLINE bool
 book_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
-    struct nursery *n = &p->lane->nursery;
-    struct book_place place;
-    if (UNLIKELY(size_bytes >= 1u << WORDS_MIDDLE_BITS) || !book_try_find(p, address, &place) ||
-        UNLIKELY(place.seen != 0) || UNLIKELY(p->tiny_below_bytes != 0)) {
-        return false;
-    }
     const uint32_t row = p->rows[slot];
-    struct book_counter *counter = book_try_counter(p, row);
-    const uint32_t bucket = bucket_table[size_bytes];
-    if (UNLIKELY(counter == NULL) || !book_try_sum(p, (int64_t)size_bytes)) {
+    struct book_counter *counter = book_find_counter(p, row);
+    uint64_t said;
+    if (UNLIKELY(counter == NULL) || UNLIKELY(row == 0) || !book_may_raise(p, size_bytes)) {
         return false;
     }
-    const uint64_t cell = counter->sizes[bucket % BOOK_SIZES];
-    if (UNLIKELY(counter->size_buckets[bucket % BOOK_SIZES] != bucket) || UNLIKELY(cell == 0) ||
-        UNLIKELY(book_cell_count(cell) == BOOK_COUNT_MAX)) {
+    _Atomic uint64_t *word = book_try_place(p, address, size_bytes, &said);
+    if (UNLIKELY(word == NULL)) {
         return false;
     }
-    word_store(place.word, (uint64_t)row << WORD_ROW_AT | p->fine_birth |
-                               size_bytes << WORD_START_BITS_OF(WORDS_FINE_BITS) |
-                               (address / 8 & 3));
-    atomic_signal_fence(memory_order_seq_cst);
-    counter->sizes[bucket % BOOK_SIZES] = book_cell_with(cell, size_bytes);
+    book_see_peak(p, counter);
+    const uint32_t cell = book_size_cell(p, counter, bucket_of(size_bytes));
+    if (UNLIKELY(cell >= BOOK_SIZES)) {
+        return false;
+    }
+    word_store(word, (uint64_t)row << WORD_ROW_AT | said);
+    book_fence();
+    book_add_block(counter, cell, size_bytes);
     p->lane->sum_part.unsent_bytes += (int64_t)size_bytes;
-    n->hold_count++;
-    n->last_allocated = address;
+    p->lane->nursery.last_allocated = address;
     p->last_row = row;
     return true;
+}
+
+// The word of a block that is freed.
+struct book_found {
+    _Atomic uint64_t *word;
+    uint64_t seen;
+    uint64_t size_bytes;
+    uint64_t after; // ms from recent_code to its birth; UINT64_MAX: not known
+    uint32_t grain_bits;
+};
+
+// Find the word of a block in the coarse or middle table.
+ALWAYS_INLINE bool
+book_try_large_word(const struct book_at *at, uint64_t address, struct book_found *out)
+{
+    const uint64_t coarse = book_coarse_seen(at);
+    if (UNLIKELY(coarse != 0) && book_is_at(coarse, address, WORDS_COARSE_BITS)) {
+        *out = (struct book_found){
+            .word = book_coarse_of(at),
+            .seen = coarse,
+            .size_bytes = word_load(at->region->large + (at->place >> WORDS_COARSE_BITS)),
+            .after = UINT64_MAX,
+            .grain_bits = WORDS_COARSE_BITS};
+        return true;
+    }
+    const uint64_t middle = book_middle_seen(at);
+    if (!book_is_at(middle, address, WORDS_MIDDLE_BITS)) {
+        return false;
+    }
+    *out = (struct book_found){.word = book_middle_of(at),
+                               .seen = middle,
+                               .size_bytes = word_size(middle, WORDS_MIDDLE_BITS),
+                               .after = UINT64_MAX,
+                               .grain_bits = WORDS_MIDDLE_BITS};
+    return true;
+}
+
+// Find the word of a block. false: it has none, or needs another way.
+ALWAYS_INLINE bool
+book_try_word(const struct lane_producer *p, uint64_t address, struct book_found *out)
+{
+    struct book_at at;
+    if (!book_try_find(p, address, &at)) {
+        return false;
+    }
+    if (UNLIKELY(at.note != BOOK_NOTE_FINE)) {
+        if (book_try_large_word(&at, address, out)) {
+            return LIKELY(out->size_bytes < BOOK_TRY_MAX);
+        }
+        if (UNLIKELY((at.note & BOOK_NOTE_FINE) == 0)) {
+            return false;
+        }
+    }
+    _Atomic uint64_t *fine = book_fine_of(&at);
+    const uint64_t seen = word_load(fine);
+    *out = (struct book_found){.word = fine,
+                               .seen = seen,
+                               .size_bytes = word_size(seen, WORDS_FINE_BITS),
+                               .after = word_birth_code(seen, WORDS_FINE_BITS) - p->recent_code,
+                               .grain_bits = WORDS_FINE_BITS};
+    return book_is_at(seen, address, WORDS_FINE_BITS);
+}
+
+// The number of bits is a constant in each.
+ALWAYS_INLINE uint64_t book_birth_of(const struct book_found *block)
+{
+    return block->grain_bits == WORDS_FINE_BITS     ? word_birth_ms(block->seen, WORDS_FINE_BITS)
+           : block->grain_bits == WORDS_MIDDLE_BITS ? word_birth_ms(block->seen, WORDS_MIDDLE_BITS)
+                                                    : word_birth_ms(block->seen, WORDS_COARSE_BITS);
+}
+
+// Return the cells of a block's birth, see book_cells_of_birth. The code of the birth suffices for
+// most blocks of the fine table.
+ALWAYS_INLINE uint32_t book_try_cells(struct lane_producer *p,
+                                      struct book_counter *counter,
+                                      const struct book_found *block,
+                                      uint32_t *cohort)
+{
+    if (LIKELY(block->after <= p->recent_ms)) {
+        *cohort = BOOK_COHORTS;
+        return book_life_cell(p, counter, bucket_table[p->recent_ms - block->after]);
+    }
+    return book_cells_of_birth(p, counter, book_birth_of(block), cohort);
 }
 
 // Count the free of a block, before the allocator is called.
 ALWAYS_INLINE bool book_try_free(struct lane_producer *p, uint64_t address)
 {
+    struct book_found block;
+    uint32_t cohort;
+    if (!book_try_word(p, address, &block)) {
+        return false;
+    }
+    const uint32_t row = word_row(block.seen);
+    struct book_counter *counter = book_find_counter(p, row);
+    if (UNLIKELY(counter == NULL) || !book_may_lower(p, block.size_bytes)) {
+        return false;
+    }
+    book_see_peak(p, counter);
+    const uint32_t cell = book_try_cells(p, counter, &block, &cohort);
+    if (UNLIKELY(cell >= BOOK_LIVES)) {
+        return false;
+    }
     struct nursery *n = &p->lane->nursery;
-    struct book_place place;
-    if (!book_try_find(p, address, &place) ||
-        UNLIKELY(!word_is_at(place.seen, address, WORDS_FINE_BITS))) {
-        return false;
+    word_store(block.word, 0);
+    book_fence();
+    if (UNLIKELY(cohort < BOOK_COHORTS)) {
+        counter->cohorts[cohort] = book_cell_with(counter->cohorts[cohort], block.size_bytes);
     }
-    const uint32_t row = word_row(place.seen);
-    const uint64_t size_bytes = word_size(place.seen, WORDS_FINE_BITS);
-    struct book_counter *counter = book_try_counter(p, row);
-    // Of blocks that were born in this slice, births are exact.
-    const uint64_t life_ms = p->now_ms - word_birth_ms_exact(place.seen);
-    if (UNLIKELY(counter == NULL) || UNLIKELY(life_ms > p->slice_age_ms) ||
-        !book_try_sum(p, -(int64_t)size_bytes)) {
-        return false;
-    }
-    const uint32_t bucket = bucket_table[life_ms];
-    const uint32_t i = bucket % BOOK_LIVES;
-    const uint64_t cell = counter->lives[i];
-    const bool is_temporary = n->last_allocated == address && p->last_row == row;
-    if (UNLIKELY(counter->life_buckets[i] != bucket) || UNLIKELY(cell == 0) ||
-        UNLIKELY(book_cell_count(cell) == BOOK_COUNT_MAX) ||
-        UNLIKELY(book_cell_count(counter->temporary) == BOOK_COUNT_MAX)) {
-        return false;
-    }
-    word_store(place.word, 0);
-    atomic_signal_fence(memory_order_seq_cst);
-    counter->lives[i] = book_cell_with(cell, size_bytes);
-    if (is_temporary) {
-        counter->temporary = book_cell_with(counter->temporary, size_bytes);
-    }
-    p->lane->sum_part.unsent_bytes -= (int64_t)size_bytes;
-    n->hold_count++;
+    book_add_free(counter, cell, block.size_bytes,
+                  n->last_allocated == address && p->last_row == row);
+    p->lane->sum_part.unsent_bytes -= (int64_t)block.size_bytes;
     n->last_allocated = 0;
     return true;
 }

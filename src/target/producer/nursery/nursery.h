@@ -247,9 +247,10 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
     const struct nursery *n = &p->lane->nursery;
     if (book_is_kept(p) &&
         (!book_is_custom(address) || book_admits_custom(p, address, size_bytes))) {
-        return LIKELY(p->given_stamp == 0) ? book_try_allocate(p, address, size_bytes, slot) ||
-                                                 book_allocate(p, address, size_bytes, slot)
-                                           : book_allocate_later(p, address, size_bytes, slot);
+        return LIKELY(p->given_stamp == 0)
+                   ? (p->directory != NULL && book_try_allocate(p, address, size_bytes, slot)) ||
+                         book_allocate(p, address, size_bytes, slot)
+                   : book_allocate_later(p, address, size_bytes, slot);
     }
     if (n->is_holding == 0 && LIKELY(size_bytes <= WIRE_SIZE_MAX)) {
         return nursery_pass_block(p, address, size_bytes, slot);
@@ -349,7 +350,7 @@ ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
 {
     struct nursery *n = &p->lane->nursery;
     if (book_is_kept(p) && (!book_is_custom(address) || book_has_custom(p, address))) {
-        return book_try_free(p, address) || book_free(p, address);
+        return (p->directory != NULL && book_try_free(p, address)) || book_free(p, address);
     }
     const bool is_temporary = n->last_allocated == address;
     n->last_allocated = 0;

@@ -15,6 +15,12 @@ ALWAYS_INLINE bool nursery_try_now(const struct lane_producer *p)
     return LIKELY(nursery_clock(p) == p->clock && nursery_order(p) == p->order);
 }
 
+// Whether no time has passed. Books need no order.
+ALWAYS_INLINE bool book_try_now(const struct lane_producer *p)
+{
+    return LIKELY(nursery_clock(p) == p->clock);
+}
+
 // Whether the ring has room for an event of `words` words, and for its stamp.
 ALWAYS_INLINE bool nursery_try_room(const struct lane_producer *p, size_t words)
 {
@@ -26,11 +32,11 @@ ALWAYS_INLINE bool
 nursery_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
     const struct nursery *n = &p->lane->nursery;
-    if (UNLIKELY(!nursery_try_now(p))) {
-        return false;
+    if (p->directory != NULL) {
+        return book_try_now(p) && book_try_allocate(p, address, size_bytes, slot);
     }
-    if (book_is_kept(p)) {
-        return book_try_allocate(p, address, size_bytes, slot);
+    if (UNLIKELY(!nursery_try_now(p)) || book_is_kept(p)) {
+        return false;
     }
     if (n->is_holding == 0) {
         return LIKELY(size_bytes <= WIRE_SIZE_MAX) && nursery_try_room(p, 2) &&
@@ -49,11 +55,11 @@ nursery_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_by
 ALWAYS_INLINE bool nursery_try_free(struct lane_producer *p, uint64_t address)
 {
     struct nursery *n = &p->lane->nursery;
-    if (UNLIKELY(!nursery_try_now(p))) {
-        return false;
+    if (p->directory != NULL) {
+        return book_try_now(p) && book_try_free(p, address);
     }
-    if (book_is_kept(p)) {
-        return book_try_free(p, address);
+    if (UNLIKELY(!nursery_try_now(p)) || book_is_kept(p)) {
+        return false;
     }
     const bool is_temporary = n->last_allocated == address;
     if (n->is_holding == 0) {
