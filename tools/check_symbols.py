@@ -51,7 +51,6 @@ OPENERS = {
     "recorder/processes/page_probe.c": "files of /proc",
     "recorder/processes/pending_processes.c": "files of /proc",
     "recorder/processes/pid_lookup.c": "files of /proc",
-    "recorder/recorder_reading.c": "files of /proc",
     "recorder/session/session_create.c": "memory of its own, and a setting of the kernel",
     "symbols/elf/debuginfod.c": "a library of the system",
     "symbols/name_cache.c": "its own folder",

@@ -4,8 +4,6 @@
 //
 // The kernel reads the map of a process under a lock that the process can hold without end, and a
 // long map takes some tenths of a second. A page of its memory may not answer.
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,18 +66,11 @@ enum err recorder_read_map(struct recorder_state *s, struct map_reading *reading
     return read_part(s, read_map, reading);
 }
 
-static int open_proc(pid_t pid, const char *name)
-{
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name); // fits
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 static enum err find_outside(struct map_reading *reading)
 {
     const pid_t pid = proc_file_living(reading->pid);
-    CLEANUP(fd_closep) int memory_fd = open_proc(pid, "mem");
-    reading->pagemap = open_proc(pid, "pagemap");
+    CLEANUP(fd_closep) int memory_fd = memory_file_open(pid, "mem");
+    reading->pagemap = memory_file_open(pid, "pagemap");
     const struct memory_source memory = {.read = memory_read, .context = &memory_fd};
     const struct page_source pages = {.read = reading->pagemap >= 0 ? pagemap_read : NULL,
                                       .context = &reading->pagemap};

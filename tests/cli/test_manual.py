@@ -10,7 +10,7 @@ import pytest
 from drawn import BUILD, CAIRN, ROOT, cairn, environment
 
 COMMANDS = ("record", "report", "diff", "check", "top", "analyze", "export", "store", "ctl", "symbolize", "cache",
-            "dump", "verify", "doctor", "self-test")
+            "dump", "verify", "trim", "doctor", "self-test")
 MANUAL = BUILD / "man"  # the pages of docs/man, each with the parts that it shares
 WITH_A_FILE = ("report", "diff", "check", "export", "store", "symbolize", "dump", "verify", "cache")
 

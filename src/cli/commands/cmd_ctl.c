@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/trim_process.h"
 #include "cli/text/screen_text.h"
 #include "host/text/json_writer.h"
 #include "host/text/number.h"
@@ -20,12 +21,13 @@ struct ctl_fields {
 // clang-format off
 static const struct option_spec specs[] = {
     OPTION(0, "json", FLAG, NULL, offsetof(struct ctl_fields, use_json),
-           "write the status as JSON"),
+           "write the status, or the outcome of trim, as JSON"),
 };
 // clang-format on
 
-static const char *const actions[] = {"start",    "stop",   "mark",   "checkpoint", "rotate",
-                                      "snapshot", "detach", "reload", "status",     NULL};
+static const char *const actions[] = {"start",  "stop",     "mark", "checkpoint",
+                                      "rotate", "snapshot", "trim", "detach",
+                                      "reload", "status",   NULL};
 
 static bool is_action(const char *name)
 {
@@ -124,6 +126,42 @@ static int ask_recorder(const char *recording, const char *action, const char *t
     return command_finish_output(STATUS_OK);
 }
 
+// Return the process to trim: the one that was named, unless that is the recorder.
+static MUST_USE enum err find_process(const char *recording, int *out, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    uint64_t named = 0;
+    uint64_t recorder = 0;
+    uint64_t program = 0;
+    TRY(control_ask(recording, "status", NULL, &reply, info));
+    (void)number_parse(recording, INT32_MAX, &named); // 0: a file
+    const struct {
+        const char *key;
+        uint64_t *value;
+    } wanted[] = {{"recorder_pid\t", &recorder}, {"program_pid\t", &program}};
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        const char *at = strstr(strbuf_text(&reply), wanted[i].key);
+        at = at != NULL ? at + strlen(wanted[i].key) : "";
+        (void)number_take(&at, 10, wanted[i].value); // 0 if it is missing
+    }
+    *out = (int)(named != 0 && named != recorder ? named : program);
+    return *out > 0 && program <= INT32_MAX
+               ? ERR_OK
+               : err_set(info, ERR_NOT_FOUND,
+                         "no process of the recording is known; use 'cairn "
+                         "trim -p PID'");
+}
+
+static int trim(const char *recording, bool use_json)
+{
+    struct err_info info = {0};
+    int pid = 0;
+    enum err problem = find_process(recording, &pid, &info);
+    problem = problem == ERR_OK ? trim_process(pid, TRIM_PATIENCE_MS_BY_DEFAULT, use_json, &info)
+                                : problem;
+    return problem != ERR_OK ? command_error(&info) : command_finish_output(STATUS_OK);
+}
+
 static int run(void *context, int count, char **operands)
 {
     const struct ctl_fields *fields = context;
@@ -138,6 +176,9 @@ static int run(void *context, int count, char **operands)
     if (count != 2 + has_text) {
         return command_refuse(&command_ctl, "'%s' takes %s", action,
                               has_text ? "one text; quote it" : "nothing more");
+    }
+    if (strcmp(action, "trim") == 0) {
+        return trim(operands[0], fields->use_json);
     }
     return ask_recorder(operands[0], action, has_text ? operands[2] : NULL, fields->use_json);
 }
@@ -155,6 +196,7 @@ const struct command command_ctl = {
         "  checkpoint    update the file now, and wait for it\n"
         "  rotate        update the file now, and keep it also under a name with the time\n"
         "  snapshot      take a snapshot of the resident memory now, and keep it\n"
+        "  trim          let the program give free memory back, as 'cairn trim' does\n"
         "  detach        leave a process that cairn has attached to; it runs on\n"
         "  reload        read the certificate and the token of --listen anew\n"
         "  status        print the state of the recording\n\n"

@@ -16,5 +16,6 @@ extern const struct command command_symbolize;
 extern const struct command command_cache;
 extern const struct command command_store;
 extern const struct command command_ctl;
+extern const struct command command_trim;
 extern const struct command command_doctor;
 extern const struct command command_self_test;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "base/page.h"
 #include "base/search.h"
 #include "host/os/file.h"
 
@@ -15,6 +16,7 @@ enum {
     ARENA_BYTES = 64 << 20,    // HEAP_MAX_SIZE of glibc on 64-bit machines
     STACK_BYTES_MAX = 8 << 20, // default of a thread's stack
     PAUSE_AREAS = 1024,
+    FREE_HEAD = 48, // of a free chunk: what malloc_trim keeps of it
 };
 
 // The state of cutting one area.
@@ -30,6 +32,20 @@ void foreign_heap_release(struct foreign_heap *heap)
     heap_claim_vec_release(&heap->claims);
     address_range_vec_release(&heap->free);
     u64_vec_release(&heap->tops);
+}
+
+bool foreign_heap_is_top(const struct foreign_heap *heap, struct address_range range)
+{
+    const struct u64_vec *tops = &heap->tops;
+    const size_t first = FIRST_WHERE(at, tops->len, tops->items[at] >= range.start);
+    return first < tops->len && tops->items[first] < range.end;
+}
+
+struct address_range foreign_heap_whole_pages(struct address_range range)
+{
+    const uint64_t start = page_end(range.start + FREE_HEAD);
+    const uint64_t end = page_start(range.end);
+    return (struct address_range){.start = start, .end = max_u64(start, end)};
 }
 
 static const struct memory_area *area_of(const struct cutting *c, size_t index)

@@ -110,6 +110,12 @@ DEFINE_VEC(rss_piece_vec, struct rss_piece);
 
 void foreign_heap_release(struct foreign_heap *heap);
 
+// Whether free memory is the top of an arena for threads, which malloc_trim does not release.
+bool foreign_heap_is_top(const struct foreign_heap *heap, struct address_range range);
+
+// Return the whole pages of free memory that a release can return; empty if there are none.
+struct address_range foreign_heap_whole_pages(struct address_range range);
+
 // Return the allocator of memory with live blocks that no call and no claim says anything of.
 // `node` is the stack that mapped it, or REC_NONE. 0: unknown.
 rec_string

@@ -14,7 +14,6 @@
 #include "recorder/release/block_extent.h"
 
 enum {
-    FREE_HEAD = 48,      // of a free chunk: what malloc_trim keeps of it
     HEAP_ENDS = 1 << 20, // a heap that is so much smaller than it may be has its arena's top
     RECENT_PARTS = 256,
     PAUSE_STEPS = 1024,   // a millisecond of work
@@ -273,14 +272,6 @@ static void pause_sometimes(const struct splitting *s, size_t step)
     }
 }
 
-// Whether free memory is the top of an arena for threads.
-static bool is_top(const struct splitting *s, struct address_range range)
-{
-    const struct u64_vec *tops = &s->what->foreign->tops;
-    const size_t first = FIRST_WHERE(at, tops->len, tops->items[at] >= range.start);
-    return first < tops->len && tops->items[first] < range.end;
-}
-
 // Count what the allocator of a process says is free: all of it, and the whole pages of it.
 static void measure_free(struct splitting *s)
 {
@@ -292,12 +283,11 @@ static void measure_free(struct splitting *s)
         if (piece == NULL || piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
             continue;
         }
-        const struct address_range pages = {.start = page_end(range.start + FREE_HEAD),
-                                            .end = page_start(range.end)};
+        const struct address_range pages = foreign_heap_whole_pages(range);
         const uint64_t page_bytes =
             pages.start < pages.end ? resident_in_piece(s, piece, pages) : 0;
         piece->free_bytes += resident_in_piece(s, piece, range);
-        piece->released_bytes += is_top(s, range) ? 0 : page_bytes;
+        piece->released_bytes += foreign_heap_is_top(s->what->foreign, range) ? 0 : page_bytes;
         s->sparse.empty_bytes += page_bytes;
     }
 }

@@ -269,8 +269,9 @@ static enum err check_unused(struct thread_stop *stop, void *context, struct err
     return ERR_OK;
 }
 
-static enum err
-wait_until_unused(struct remote_calls *calls, struct address_range code, struct err_info *info)
+enum err remote_calls_await_unused(struct remote_calls *calls,
+                                   struct address_range code,
+                                   struct err_info *info)
 {
     struct stop_report report = {0};
     const enum err err =
@@ -279,8 +280,7 @@ wait_until_unused(struct remote_calls *calls, struct address_range code, struct 
     return err;
 }
 
-// Find the largest unused end of a module's executable pages. Returns its size.
-static uint64_t find_cave(const struct target_process *target, uint64_t *out_addr)
+uint64_t remote_calls_find_cave(const struct target_process *target, uint64_t *out_addr)
 {
     uint64_t best = 0;
     for (size_t i = 0; i < target->modules.len; i++) {
@@ -331,7 +331,7 @@ static enum err write_list(struct run *run, struct err_info *info)
 static enum err map_page(struct remote_calls *calls, struct err_info *info)
 {
     struct run run = {.calls = calls, .count = 2};
-    const uint64_t room = find_cave(calls->target, &run.code);
+    const uint64_t room = remote_calls_find_cave(calls->target, &run.code);
     const uint64_t page =
         address_gaps_find(calls->target, &(struct address_range_vec){0}, REMOTE_PAGE_BYTES);
     if (room < REMOTE_CODE_BYTES_MAX || page == 0) {
@@ -341,7 +341,7 @@ static enum err map_page(struct remote_calls *calls, struct err_info *info)
                        calls->target->pid, (int)REMOTE_CODE_BYTES_MAX);
     }
     if (remote_code_is_at(calls->target, run.code)) { // of an injector that was killed
-        TRY(wait_until_unused(
+        TRY(remote_calls_await_unused(
             calls,
             (struct address_range){.start = run.code, .end = run.code + REMOTE_CODE_BYTES_MAX},
             info));
@@ -371,7 +371,7 @@ static enum err prepare_page(struct remote_calls *calls, struct err_info *info)
     if (calls->next_slot < SLOTS) {
         return ERR_OK;
     }
-    TRY(wait_until_unused(
+    TRY(remote_calls_await_unused(
         calls, (struct address_range){.start = calls->page, .end = list_page(calls)}, info));
     calls->next_slot = 0;
     return ERR_OK;

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "host/containers/address_range.h"
 #include "inject/process/target_process.h"
 #include "inject/process/threads/thread_stop.h"
 
@@ -57,6 +58,14 @@ enum err remote_calls_run(struct remote_calls *calls,
                           struct remote_call *list,
                           size_t count,
                           struct err_info *info) MUST_USE;
+
+// Find the largest unused end of a module's executable pages. Returns its size.
+uint64_t remote_calls_find_cave(const struct target_process *target, uint64_t *out_addr);
+
+// Wait until no thread is in a range of code, nor returns into it from a handler or a function.
+enum err remote_calls_await_unused(struct remote_calls *calls,
+                                   struct address_range code,
+                                   struct err_info *info) MUST_USE;
 
 // Return the address of the note, whose first use is the caller's. 0 before the first run.
 static inline uint64_t remote_calls_note(const struct remote_calls *calls)

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// trim (AArch64): refuses every process; no thread of one can be lent.
+#include "attach/trim.h"
+
+enum err
+trim_run(int pid, uint32_t patience_ms, uint32_t limit_ms, struct trim *out, struct err_info *info)
+{
+    (void)patience_ms;
+    (void)limit_ms;
+    *out = (struct trim){0};
+    return err_set(info, ERR_UNSUPPORTED,
+                   "cairn cannot let process %d give memory back on this machine", pid);
+}
