@@ -19,6 +19,7 @@
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/exporter.h"
 #include "host/containers/map_u64.h"
 #include "profile/tables/keyed_costs.h"

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/minmax.h"
 #include "formats/codec/clean_text.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/exporter.h"
 #include "host/containers/vec.h"
 #include "host/text/json_writer.h"

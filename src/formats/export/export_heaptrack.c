@@ -33,6 +33,7 @@
 #include "base/minmax.h"
 #include "formats/codec/clean_text.h"
 #include "formats/codec/packed_stream.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/exporter.h"
 #include "profile/tables/summary.h"
 

@@ -20,6 +20,7 @@
 #include "base/minmax.h"
 #include "base/order.h"
 #include "formats/codec/clean_text.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/exporter.h"
 #include "profile/calls/bottom_up_tree.h"
 #include "profile/time/cut_timeline.h"

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/order.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/exporter.h"
 #include "host/os/file.h"
 #include "host/text/json_writer.h"

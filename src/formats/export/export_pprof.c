@@ -22,6 +22,7 @@
 #include "formats/codec/packed_stream.h"
 #include "formats/codec/pprof_fields.h"
 #include "formats/codec/protobuf.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/exporter.h"
 #include "host/containers/map_u64.h"
 #include "host/containers/string_table.h"

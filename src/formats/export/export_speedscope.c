@@ -7,6 +7,7 @@
 // the document says what was recorded, if the recording was sampled.
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/exporter.h"
 #include "host/text/json_writer.h"
 #include "profile/accuracy/sampling.h"

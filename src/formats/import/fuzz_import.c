@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "formats/import/importer.h"
+#include "formats/import/import_formats.h"
 #include "formats/test_support/unpacked_bytes.h"
 #include "recording/test_support/recording_check.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/compiler.h"
 #include "formats/import/foreign_places.h"
-#include "formats/import/importer.h"
+#include "formats/import/import_formats.h"
 
 enum {
     CONTENT_BASE_BYTES = 64 << 20,

@@ -22,7 +22,7 @@
 
 #include "base/compiler.h"
 #include "formats/import/foreign_places.h"
-#include "formats/import/importer.h"
+#include "formats/import/import_formats.h"
 #include "host/os/file.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/import/heaptrack_file.h"
-#include "formats/import/importer.h"
+#include "formats/import/import_formats.h"
 
 enum {
     VERSION_OLDEST = 1,

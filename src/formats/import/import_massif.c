@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/import/foreign_places.h"
-#include "formats/import/importer.h"
+#include "formats/import/import_formats.h"
 
 enum {
     DEPTH_MAX = 1 << 16,

@@ -19,7 +19,7 @@
 #include "formats/codec/pprof_fields.h"
 #include "formats/codec/protobuf.h"
 #include "formats/import/foreign_places.h"
-#include "formats/import/importer.h"
+#include "formats/import/import_formats.h"
 
 enum {
     CONTENT_BASE_BYTES = 64 << 20,

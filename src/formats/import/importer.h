@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // importer: read a file of another tool as the recording that cairn would have made.
 //
-// Each format is one file, import_<name>.c, with one const struct importer; importer.c lists
+// Each format is one file, import_<name>.c, with one const struct importer; import_formats.c lists
 // them.
 // The first (unpacked) bytes of a file choose the importer, never its name. An importer fills a
 // recording_builder, and later code treats the result like a recording from a .cairn file.
@@ -83,15 +83,3 @@ enum err import_note_sampling(struct import *import, uint64_t period_bytes) MUST
 // Check the memory limit: ERR_LIMIT with a sentence if `used_bytes` and the builder's tables exceed
 // it.
 enum err import_check_memory(struct import *import, uint64_t used_bytes) MUST_USE;
-
-extern const struct importer importer_heaptrack;
-extern const struct importer importer_massif;
-extern const struct importer importer_dhat;
-extern const struct importer importer_heap_text;
-extern const struct importer importer_pprof;
-
-// All importers, ended by NULL.
-extern const struct importer *const importers[];
-
-// Return the importer for a file that begins with `head`, NULL if there is none.
-const struct importer *importer_find(struct bytes head);

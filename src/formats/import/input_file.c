@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "formats/import/importer.h"
+#include "formats/import/import_formats.h"
 #include "host/os/file.h"
 #include "profile/names/asked_wrappers.h"
 #include "recording/format/recording_file.h"

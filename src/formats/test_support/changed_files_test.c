@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "formats/import/importer.h"
+#include "formats/import/import_formats.h"
 #include "formats/test_support/unpacked_bytes.h"
 #include "host/os/file.h"
 #include "recording/test_support/recording_outcome.h"
