@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "base/bucket.h"
 #include "base/minmax.h"
 #include "recorder/ingest/test_drain.h"
 #include "target/producer/nursery/lane_entry.h"
@@ -286,10 +287,104 @@ static void rows_are_what_threads_counted(void **state)
     }
 }
 
+// Of each table of words; and one that lets the thread keep much of the sum.
+static const uint64_t g_sizes[] = {100, 1000, 8000, 16 << 20};
+
+static void allocate_at(struct player *p, uint64_t address, uint32_t kind)
+{
+    struct sums *truth = &p->world->truth[0][kind];
+    assert_true(lane_allocate(&p->producer, address, g_sizes[kind], kind));
+    truth->allocations++;
+    truth->allocated_bytes += g_sizes[kind];
+    truth->frees++; // in the end all are freed, or known to have been
+    truth->freed_bytes += g_sizes[kind];
+}
+
+// A block that was freed past the hooks ends with the next one at its address, whatever the tables
+// of the two are. The free after that is of the new one.
+static void a_missed_free_is_made_up_for(void **state)
+{
+    (void)state;
+    struct world *w = calloc(1, sizeof(*w));
+    struct player *p = calloc(1, sizeof(*p));
+    bool was_busy;
+    assert_non_null(w);
+    assert_non_null(p);
+    open_world(w, 1);
+    *p = (struct player){.world = w};
+    open_book(p);
+    const uint64_t large = 0x7f0000000000 + PLACE_BYTES;
+    allocate_at(p, large, 3);
+    for (uint32_t i = 0; i < 9; i++) {
+        const uint64_t address = 0x7f0000000000 + (uint64_t)i * 4 * PLACE_BYTES;
+        for (uint32_t kind = 0; kind < 3; kind++) { // all tables have had words there
+            allocate_at(p, address, kind);
+            assert_true(lane_free(&p->producer, address));
+        }
+        allocate_at(p, address, i % 3);
+        allocate_at(p, address, i / 3);
+        assert_true(lane_free(&p->producer, address));
+    }
+    assert_true(lane_free(&p->producer, large));
+    assert_true(nursery_flush(&p->producer));
+    assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
+    assert_rows(w);
+    assert_blocks(w);
+    close_fixture(&w->f);
+    free(p);
+    free(w);
+}
+
+// The sizes of a row are counted by bucket, also of more buckets than a counter has cells.
+static void sizes_are_counted_by_bucket(void **state)
+{
+    (void)state;
+    struct world *w = calloc(1, sizeof(*w));
+    struct player *p = calloc(1, sizeof(*p));
+    struct bucket_sums {
+        uint64_t blocks;
+        uint64_t bytes;
+    } truth[BUCKET_COUNT] = {0};
+    CLEANUP(rec_bucket_vec_release) struct rec_bucket_vec found = {0};
+    bool was_busy;
+    assert_non_null(w);
+    assert_non_null(p);
+    open_world(w, 1);
+    *p = (struct player){.world = w, .random = 5};
+    open_book(p);
+    for (uint32_t i = 0; i < 3000; i++) {
+        const uint64_t address = 0x7f0000000000 + (uint64_t)(i % BLOCKS) * 2 * PLACE_BYTES;
+        const uint64_t size_bytes = 16 + draw(p) % (i < 1000 ? 256 : 4096);
+        assert_true(lane_allocate(&p->producer, address, size_bytes, 0));
+        assert_true(lane_free(&p->producer, address));
+        truth[bucket_of(size_bytes)].blocks++;
+        truth[bucket_of(size_bytes)].bytes += size_bytes;
+    }
+    assert_true(nursery_flush(&p->producer));
+    assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
+    const struct row_table *table = &w->f.on.aggregator.totals.rows;
+    assert_int_equal(table->rows.len, 1);
+    assert_int_equal(bucket_set_collect(table->extras.items[0].histograms + ROW_ALLOCATED, 0, 3000,
+                                        table->rows.items[0].allocated_bytes, &found),
+                     ERR_OK);
+    uint64_t blocks = 0;
+    for (size_t i = 0; i < found.len; i++) {
+        assert_int_equal(found.items[i].count, truth[found.items[i].bucket].blocks);
+        assert_int_equal(found.items[i].bytes, truth[found.items[i].bucket].bytes);
+        blocks += found.items[i].count;
+    }
+    assert_int_equal(blocks, 3000);
+    close_fixture(&w->f);
+    free(p);
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_what_threads_counted),
+        cmocka_unit_test(a_missed_free_is_made_up_for),
+        cmocka_unit_test(sizes_are_counted_by_bucket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
