@@ -65,6 +65,7 @@ def be_tests(connection, streams, arguments, folder, environment):
 
 def keep(connection):
     """Run the tests of one client, and tell it their status. Never returns."""
+    os.setsid()  # what ends all of `make test` ends the client, and by that the tests
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     streams, *rest = receive(connection)
     child = os.fork()

@@ -524,7 +524,7 @@ def test_top_shows_what_is_recorded_already(scratch):
     with Attachable(scratch) as program:
         program.attach()
         program.do("a 10 100")
-        text = subprocess.run([CAIRN, "top", "--plain", "-n", "1", "-p", str(program.process.pid)], check=True,
+        text = subprocess.run([CAIRN, "top", "--plain", "--count", "1", "-p", str(program.process.pid)], check=True,
                               capture_output=True, text=True, env=environment()).stdout
         assert "live heap: 1000 B in 10 blocks" in text
         assert program.status()["state"] == "recording"
