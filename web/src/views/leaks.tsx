@@ -176,7 +176,7 @@ function historyColumn(answer: Leaks): Column {
   const growth = (row: number): string => GROWTH.find((entry) => entry.value === answer.leaks.growth[row])?.label ?? '';
   return {
     key: 'history',
-    title: 'Over the run',
+    title: 'History',
     help: 'its live bytes from the beginning to the end of the recording, each row in its own scale',
     widthPx: 120,
     narrowPx: 84,
