@@ -84,9 +84,6 @@ struct attach_options {
     struct plain_modules *plain_modules; // files without allocators, for attach_late
 };
 
-// Whether processes of this machine can be recorded so.
-bool attach_is_possible(void);
-
 // Hold a program that will be executed (fresh_stop.h): trace it, wait until its program is about
 // to begin, let that begin. The errors are those of fresh_stop.h.
 // `child` names the thread; the rest is set here.

@@ -212,7 +212,7 @@ enum err inject_patch(struct inject *inject, const struct patch_plan *plan, stru
     for (size_t i = 0; i < plan->patches.len; i++) {
         const struct patch *patch = plan->patches.items + i;
         struct inject_note_patch *noted = note->patches + plan->first_index + i;
-        noted->entry = patch->entry_addr;
+        noted->entry = patch->jump_addr;
         memcpy(noted->old_bytes, patch->old_bytes, PATCH_BYTES);
         memcpy(noted->new_bytes, patch->new_bytes, PATCH_BYTES);
     }

@@ -15,7 +15,7 @@
 //
 // The target needs nothing of ours to be well: between two steps, and after a kill in the middle of
 // one, an entry has either its old or its new bytes, and both work.
-// x86-64 only. Context: H, one thread at a time.
+// Context: H, one thread at a time.
 #pragma once
 
 #include <stdbool.h>

@@ -299,7 +299,8 @@ static void plan_of(struct patch_plan *plan, uint64_t block_addr)
     static uint8_t code[] = {0xb8, NEW, 0, 0, 0, 0xc3}; // mov $42, %eax; ret
     const uint64_t entry = (uint64_t)inject_test_victim;
     const int32_t offset = (int32_t)(block_addr - entry - PATCH_BYTES);
-    struct patch patch = {.entry_addr = entry, .name = "victim", .new_bytes = {0xe9}};
+    struct patch patch = {
+        .entry_addr = entry, .jump_addr = entry, .name = "victim", .new_bytes = {0xe9}};
     memcpy(patch.old_bytes, (const void *)entry, PATCH_BYTES);
     memcpy(patch.new_bytes + 1, &offset, sizeof(offset));
     const struct near_block block = {.addr = block_addr, .bytes = code, .len = sizeof(code)};

@@ -8,6 +8,7 @@
 #include "base/order.h"
 #include "inject/process/target_refusal.h"
 #include "inject/process/threads/stop_scan.h"
+#include "inject/process/threads/thread_regs.h"
 
 struct application {
     const struct patch_plan *plan;
@@ -31,7 +32,7 @@ check_entries(const struct thread_stop *stop, const struct patch_plan *plan, str
 {
     for (size_t i = 0; i < plan->patches.len; i++) {
         const struct patch *patch = plan->patches.items + i;
-        if (!has_bytes(stop->target, patch->entry_addr, patch->old_bytes)) {
+        if (!has_bytes(stop->target, patch->jump_addr, patch->old_bytes)) {
             return err_set(info, ERR_CORRUPT,
                            "%s of process %d has changed while cairn looked at it; try again",
                            patch->name, stop->target->pid);
@@ -46,8 +47,9 @@ static bool is_inside(const struct thread_stop *stop,
                       const struct user_regs_struct *regs)
 {
     const struct address_range_vec *inside = &application->inside;
-    const bool is_stuck = stop_scan_is_in(inside->items, inside->len, regs->rip) &&
-                          patch_plan_moved_pc(application->plan, regs->rip) == regs->rip;
+    const uint64_t pc = thread_regs_pc(regs);
+    const bool is_stuck = stop_scan_is_in(inside->items, inside->len, pc) &&
+                          patch_plan_moved_pc(application->plan, pc) == pc;
     return is_stuck || stop_scan_stack(stop->target, regs, inside->items, inside->len);
 }
 
@@ -56,8 +58,10 @@ static enum err move_threads(struct thread_stop *stop, const struct patch_plan *
 {
     for (size_t i = 0; i < stop->threads.len; i++) {
         struct user_regs_struct regs = stop->threads.items[i].regs;
-        regs.rip = patch_plan_moved_pc(plan, regs.rip);
-        if (regs.rip != stop->threads.items[i].regs.rip) {
+        const uint64_t pc = thread_regs_pc(&regs);
+        const uint64_t moved = patch_plan_moved_pc(plan, pc);
+        if (moved != pc) {
+            thread_regs_go_to(&regs, moved);
             const enum err err = thread_stop_set_regs(stop, i, &regs);
             if (err != ERR_OK && err != ERR_NOT_FOUND) {
                 return err;
@@ -74,7 +78,7 @@ write_jumps(struct thread_stop *stop, const struct patch_plan *plan, struct err_
     size_t count = 0;
     for (; err == ERR_OK && count < plan->patches.len; count++) {
         const struct patch *patch = plan->patches.items + count;
-        err = thread_stop_write(stop, patch->entry_addr, patch->new_bytes, PATCH_BYTES);
+        err = thread_stop_write(stop, patch->jump_addr, patch->new_bytes, PATCH_BYTES);
     }
     if (err == ERR_OK) {
         return ERR_OK;
@@ -82,8 +86,7 @@ write_jumps(struct thread_stop *stop, const struct patch_plan *plan, struct err_
     size_t stuck = 0; // an entry that cannot be written has its old bytes
     for (size_t i = 0; i < count; i++) {
         const struct patch *patch = plan->patches.items + i;
-        stuck +=
-            thread_stop_write(stop, patch->entry_addr, patch->old_bytes, PATCH_BYTES) != ERR_OK;
+        stuck += thread_stop_write(stop, patch->jump_addr, patch->old_bytes, PATCH_BYTES) != ERR_OK;
     }
     return err_set(info, ERR_IO,
                    "the kernel does not let cairn write to the code of process %d (%zu of %zu "
@@ -126,10 +129,10 @@ enum err patching_apply(struct target_process *target,
 {
     CLEANUP(release_application) struct application application = {.plan = plan};
     for (size_t i = 0; i < plan->patches.len; i++) {
-        const uint64_t entry = plan->patches.items[i].entry_addr;
+        const uint64_t jump = plan->patches.items[i].jump_addr;
         TRY(address_range_vec_push(
             &application.inside,
-            (struct address_range){.start = entry + 1, .end = entry + PATCH_BYTES}));
+            (struct address_range){.start = jump + 1, .end = jump + PATCH_BYTES}));
     }
     if (application.inside.len != 0) {
         qsort(application.inside.items, application.inside.len, sizeof(struct address_range),

@@ -35,8 +35,7 @@ static bool can_keep_books(const struct recorder_options *options)
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
     return (options->keeps_books && can_keep_books(options) ? SESSION_BOOKS : 0) |
-           (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
-           (options->follow_children && attach_is_possible() ? SESSION_FOLLOW_EXECS : 0) |
+           (options->follow_children ? SESSION_FOLLOW_CHILDREN | SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->reads_python ? SESSION_PYTHON : 0) |
            (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
@@ -60,7 +59,7 @@ static enum err check_program(struct recorder_state *s,
                                             .follow_children = options->follow_children,
                                             .allocator_names = options->allocator_names,
                                             .searches_libraries = options->searches_libraries,
-                                            .can_use_agent = attach_is_possible()};
+                                            .can_use_agent = true};
     const enum err err = preflight_check(options->argv, &rules, &s->preflight, info);
     if (err != ERR_OK) {
         *exit_status = s->preflight.exit_status;

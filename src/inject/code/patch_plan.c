@@ -29,7 +29,7 @@ void patch_plan_release(struct patch_plan *plan)
 static bool overlaps(const struct patch_plan *plan, uint64_t addr)
 {
     for (size_t i = 0; i < plan->patches.len; i++) {
-        const uint64_t other = plan->patches.items[i].entry_addr;
+        const uint64_t other = plan->patches.items[i].jump_addr;
         if (addr < other + PATCH_BYTES && other < addr + PATCH_BYTES) {
             return true;
         }
@@ -45,8 +45,9 @@ static const char *plan_patch(const struct patch_plan *plan,
                               struct patch *patch,
                               uint8_t *slot)
 {
+    static const char within[] = "begins within another patched function";
     if (overlaps(plan, target->addr)) {
-        return "begins within another patched function";
+        return within;
     }
     const uint64_t wanted = target->size_bytes == 0 ? UNSIZED_BYTES : target->size_bytes;
     if (wanted > FUNCTION_BYTES_MAX) {
@@ -61,12 +62,16 @@ static const char *plan_patch(const struct patch_plan *plan,
     enum relocate_refusal refusal = relocate_prologue(readable, target->size_bytes, target->addr,
                                                       patch->trampoline_addr, &moved);
     if (refusal == RELOCATE_OK) {
-        refusal = relocate_write_jump(target->addr, patch->stub_addr, patch->new_bytes);
+        patch->jump_addr = target->addr + moved.kept_len;
+        refusal = relocate_write_jump(patch->jump_addr, patch->stub_addr, patch->new_bytes);
     }
     if (refusal != RELOCATE_OK) {
         return relocate_refusal_text(refusal);
     }
-    memcpy(patch->old_bytes, code, PATCH_BYTES);
+    if (overlaps(plan, patch->jump_addr)) {
+        return within;
+    }
+    memcpy(patch->old_bytes, code + moved.kept_len, PATCH_BYTES);
     memcpy(patch->moves, moved.moves, sizeof(patch->moves));
     patch->move_count = moved.move_count;
     const uint64_t abi_hook_addr = plan->abi_hook_addrs[target->hook];
@@ -74,7 +79,7 @@ static const char *plan_patch(const struct patch_plan *plan,
     if (patch->has_abi_hook) {
         relocate_write_abi_stub(patch->stub_addr, abi_hook_addr, slot);
     } else {
-        relocate_write_stub(patch->index, plan->hook_addrs[target->hook], slot);
+        relocate_write_stub(&moved, patch->index, plan->hook_addrs[target->hook], slot);
     }
     memcpy(slot + STUB_BYTES, moved.code, moved.code_len);
     return NULL;

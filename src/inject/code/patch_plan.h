@@ -47,6 +47,7 @@ struct patch_target {
 
 struct patch {
     uint64_t entry_addr;
+    uint64_t jump_addr; // of the bytes that change: the entry, or behind its landing pad
     uint8_t old_bytes[PATCH_BYTES];
     uint8_t new_bytes[PATCH_BYTES];
     uint32_t index; // in the agent's table; patches are in its order, from the plan's first_index

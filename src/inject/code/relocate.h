@@ -19,6 +19,11 @@
 //   it cannot be moved            jrcxz, loop: their reach is 127 bytes
 //   a breakpoint is there         the copy of a debugger's int3 would trap at a foreign address
 //
+// On AArch64 a landing pad at the entry stays, because a call by pointer may only land on one
+// (BTI), and the instruction behind it moves. A pad that signs the return address (paciasp) is
+// undone by the stub and repeated by the trampoline, so a thread right behind it meets what it
+// expects before and after.
+//
 // So only a program counter can be inside the overwritten bytes, and `moves` says where it
 // continues. Pure functions over bytes. The bytes are hostile: they come from the target's memory.
 // Context: H; any thread.
@@ -52,6 +57,8 @@ struct relocate_move {
 struct relocated {
     uint8_t code[TRAMPOLINE_BYTES]; // for the trampoline's address
     uint8_t code_len;
+    uint8_t kept_len; // of a landing pad at the entry, which stays; the jump is behind it
+    bool is_signing;  // the pad signs the return address; the stub undoes that
     uint8_t
         old_len; // of the moved instructions, at least PATCH_BYTES unless the function ends there
     uint8_t move_count;
@@ -79,9 +86,12 @@ bool relocate_leads_to(struct bytes code, uint64_t addr, uint64_t to);
 enum relocate_refusal
 relocate_write_jump(uint64_t entry_addr, uint64_t stub_addr, uint8_t out[PATCH_BYTES]);
 
-// Write a stub: it passes `index` to the code at `hook_addr` (session/agent_hooks.h), which may be
-// anywhere.
-void relocate_write_stub(uint32_t index, uint64_t hook_addr, uint8_t out[STUB_BYTES]);
+// Write a stub for what was moved: it passes `index` to the code at `hook_addr`
+// (session/agent_hooks.h), which may be anywhere.
+void relocate_write_stub(const struct relocated *moved,
+                         uint32_t index,
+                         uint64_t hook_addr,
+                         uint8_t out[STUB_BYTES]);
 
 // Write a stub for `stub_addr` that passes the address of the trampoline, which follows it, to the
 // code at `hook_addr`, which may be anywhere; for a function that changes all registers. x86-64

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "inject/code/relocate.h"
 
@@ -60,7 +61,11 @@ static const struct sample samples[] = {
     {"tbz", {0x36000060 /* tbz w0, #0, +12 */, MOV_X0(1), RET, MOV_X0(2), RET}},
     {"tbnz", {0xb7080060 /* tbnz x0, #33, +12 */, MOV_X0(1), RET, MOV_X0(2), RET}},
     {"paciasp", {0xd503233f, 0xd50323bf /* autiasp */, 0x91000400 /* add x0, x0, #1 */, RET}},
+    {"paciasp, adr", {0xd503233f, 0x10000040 /* adr x0, +8 */, 0xd50323bf /* autiasp */, RET}},
+    {"paciasp, b", {0xd503233f, 0x14000002 /* b +8 */, RET, 0xd50323bf, MOV_X0(2), RET}},
+    {"pacibsp", {0xd503237f, 0x91000400, 0xd50323ff /* autibsp */, RET}},
     {"bti c", {0xd503245f, 0x91000400 /* add x0, x0, #1 */, RET}},
+    {"bti jc, cbz", {0xd50324df, 0xb4000060 /* cbz x0, +12 */, MOV_X0(1), RET, MOV_X0(2), RET}},
     {"ret", {RET}},
 };
 
@@ -98,10 +103,13 @@ static void moved_functions_return_the_same(void **state)
             wanted[k] = run(pages, ENTRY_AT, arguments[k]);
         }
         // The entry jumps to a stub, whose hook is the trampoline.
-        assert_int_equal(relocate_write_jump((uintptr_t)pages + ENTRY_AT,
-                                             (uintptr_t)pages + STUB_AT, pages + ENTRY_AT),
+        const uint64_t jump_at = ENTRY_AT + (uint64_t)moved.kept_len;
+        assert_int_equal(relocate_write_jump((uintptr_t)pages + jump_at, (uintptr_t)pages + STUB_AT,
+                                             pages + jump_at),
                          RELOCATE_OK);
-        relocate_write_stub(7, (uintptr_t)pages + TRAMPOLINE_AT, pages + STUB_AT);
+        // What a call by pointer may land on is still there.
+        assert_int_equal(get_u32(pages + ENTRY_AT) == sample->code[0], moved.kept_len != 0);
+        relocate_write_stub(&moved, 7, (uintptr_t)pages + TRAMPOLINE_AT, pages + STUB_AT);
         for (size_t k = 0; k < ARRAY_LEN(arguments); k++) {
             __builtin___clear_cache((char *)pages, (char *)pages + (size_t)2 * PAGE);
             const uint64_t got = run(pages, ENTRY_AT, arguments[k]);
@@ -133,6 +141,13 @@ static void some_functions_are_refused(void **state)
         {{MOV_X0(1), RET}, 8, 0x8000010, RELOCATE_OUT_OF_REACH},
         {{MOV_X0(1), RET}, 16, PAGE, RELOCATE_UNDECODABLE},
         {{MOV_X0(1), RET}, 2, PAGE, RELOCATE_TOO_SHORT},
+        {{0xd503245f /* bti c */, RET}, 4, PAGE, RELOCATE_TOO_SHORT},
+        {{0xd503245f /* bti c */, RET}, 8, PAGE, RELOCATE_OK},
+        {{0xd503233f /* paciasp */, MOV_X0(1), 0x17ffffff /* b -4 */},
+         12,
+         PAGE,
+         RELOCATE_BRANCH_INTO},
+        {{0xd503233f /* paciasp */, 0xd4200000 /* brk */, RET}, 12, PAGE, RELOCATE_BREAKPOINT},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct relocated moved;
@@ -156,7 +171,7 @@ static void a_stub_passes_its_index(void **state)
     assert_true(page != MAP_FAILED);
     memcpy(page + CALLER_AT, caller, sizeof(caller));
     memcpy(page + ENTRY_AT, hook, sizeof(hook));
-    relocate_write_stub(0x12345678, (uintptr_t)page + ENTRY_AT, page + 64);
+    relocate_write_stub(&(struct relocated){0}, 0x12345678, (uintptr_t)page + ENTRY_AT, page + 64);
     __builtin___clear_cache((char *)page, (char *)page + PAGE);
     assert_true(run(page, 64, 0) == 0x12345678);
     (void)munmap(page, PAGE);

@@ -359,7 +359,7 @@ static void a_stub_passes_its_index(void **state)
         0,    0,    0,    0,    0,    0,    0,    0,    //
     };
     uint8_t stub[STUB_BYTES];
-    relocate_write_stub(0x11223344, 0x1122334455667788, stub);
+    relocate_write_stub(&(struct relocated){0}, 0x11223344, 0x1122334455667788, stub);
     assert_memory_equal(stub, wanted, sizeof(stub));
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "inject/process/address_gaps.h"
 
+#include "address_space_arch.h"
 #include "base/minmax.h"
 #include "base/page.h"
 
-#define LOWEST  UINT64_C(0x100000)       // above every usual vm.mmap_min_addr
-#define HIGHEST UINT64_C(0x7ffff0000000) // of the lower half with 4-level page tables
-#define REACH   UINT64_C(0x7fe00000)     // 2 GB less 2 MB; whole pages
+#define LOWEST UINT64_C(0x100000) // above every usual vm.mmap_min_addr
 
 struct gap_search {
     const struct address_range_vec *taken;
@@ -57,7 +56,7 @@ static uint64_t find_in(const struct target_process *target,
         offer(&search, free_from, target->mappings.items[i].start);
         free_from = max_u64(free_from, target->mappings.items[i].end);
     }
-    offer(&search, free_from, HIGHEST);
+    offer(&search, free_from, address_space_end(target));
     const uint64_t room = search.best.end - search.best.start;
     return room == 0 ? 0 : search.best.start + page_start((room - bytes) / 2);
 }
@@ -66,7 +65,8 @@ uint64_t address_gaps_find(const struct target_process *target,
                            const struct address_range_vec *taken,
                            uint64_t bytes)
 {
-    return find_in(target, taken, bytes, (struct address_range){.start = LOWEST, .end = HIGHEST});
+    return find_in(target, taken, bytes,
+                   (struct address_range){.start = LOWEST, .end = address_space_end(target)});
 }
 
 uint64_t address_gaps_find_near(const struct target_process *target,
@@ -74,8 +74,9 @@ uint64_t address_gaps_find_near(const struct target_process *target,
                                 uint64_t bytes,
                                 struct address_range near)
 {
-    const uint64_t lowest = near.end > REACH + LOWEST ? near.end - REACH : LOWEST;
-    const uint64_t highest = min_u64(near.start + REACH, HIGHEST);
+    const uint64_t lowest =
+        near.end > ADDRESS_SPACE_REACH + LOWEST ? near.end - ADDRESS_SPACE_REACH : LOWEST;
+    const uint64_t highest = min_u64(near.start + ADDRESS_SPACE_REACH, address_space_end(target));
     const uint64_t below =
         find_in(target, taken, bytes, (struct address_range){.start = lowest, .end = near.start});
     return below != 0 ? below

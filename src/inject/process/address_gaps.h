@@ -19,7 +19,8 @@ uint64_t address_gaps_find(const struct target_process *target,
                            const struct address_range_vec *taken,
                            uint64_t bytes);
 
-// The same, so that each byte found is within 2 GB of each byte of `near`. Below it if possible,
+// The same, so that each byte found is in reach of a jump from each byte of `near`:
+// 2 GB, on AArch64 128 MB. Below it if possible,
 // because a heap may grow above.
 uint64_t address_gaps_find_near(const struct target_process *target,
                                 const struct address_range_vec *taken,

@@ -8,6 +8,7 @@
 #include "base/elf_note.h"
 #include "base/minmax.h"
 #include "base/page.h"
+#include "machine_arch.h"
 
 enum {
     SEGMENTS_MAX = 128,
@@ -28,7 +29,7 @@ read_headers(const struct target_process *target, uint64_t start, struct headers
     TRY(target_process_read(target, start, &out->file, sizeof(out->file)));
     const Elf64_Ehdr *file = &out->file;
     if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 || file->e_ident[EI_CLASS] != ELFCLASS64 ||
-        file->e_ident[EI_DATA] != ELFDATA2LSB || file->e_machine != EM_X86_64 ||
+        file->e_ident[EI_DATA] != ELFDATA2LSB || file->e_machine != MACHINE_ELF ||
         file->e_phentsize != sizeof(Elf64_Phdr) || file->e_phnum == 0 ||
         file->e_phnum > SEGMENTS_MAX || file->e_phoff > SIZE_MAX_SANE) {
         return ERR_INVALID;

@@ -101,16 +101,38 @@ enum err proc_files_list_threads(const struct target_process *target,
     return err;
 }
 
+// Take the next field, "0x" and digits. 0 if there is none.
+static uint64_t take_field(const char **at)
+{
+    uint64_t value = 0;
+    *at += strcspn(*at, "x");
+    *at += **at == 'x' ? 1 : 0;
+    return number_take(at, 16, &value) ? value : 0;
+}
+
 // proc(5): "running", or "NUMBER ARGUMENTS... sp pc", where -1 means blocked without a call.
 struct current_call proc_files_current_call(const struct target_process *target, int tid)
 {
+    enum {
+        ARGUMENTS = 6
+    };
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct current_call call = {.number = -1};
-    if (proc_files_read(target, tid, "syscall", &text, NULL) == ERR_OK) {
-        const char *said = strbuf_text(&text);
-        uint64_t number;
-        call.is_running = strncmp(said, "running", strlen("running")) == 0;
-        call.number = number_take(&said, 10, &number) ? (long)number : -1;
+    uint64_t number;
+    if (proc_files_read(target, tid, "syscall", &text, NULL) != ERR_OK) {
+        return call;
     }
+    const char *said = strbuf_text(&text);
+    call.is_running = strncmp(said, "running", strlen("running")) == 0;
+    if (!number_take(&said, 10, &number)) {
+        return call;
+    }
+    call.number = (long)number;
+    call.first_argument = take_field(&said);
+    for (unsigned i = 1; i < ARGUMENTS; i++) {
+        (void)take_field(&said);
+    }
+    call.sp = take_field(&said);
+    call.pc = take_field(&said);
     return call;
 }

@@ -37,6 +37,9 @@ enum err proc_files_list_threads(const struct target_process *target,
 struct current_call {
     long number; // -1: none
     bool is_running;
+    uint64_t first_argument; // these three are set if it is in a call
+    uint64_t sp;
+    uint64_t pc; // behind the call's instruction
 };
 
 // Return which system call a thread is in, without stopping it. A thread that runs or has ended is

@@ -207,8 +207,9 @@ static void a_call_is_a_number_none_or_running(void **state)
         const char *text;
         struct current_call expected;
     } cases[] = {
-        {"0 0x3 0x7ffe 0x400 0x7ffd 0x7f11\n", {.number = 0}},
-        {"271 0x7ffe 0x1 0x0 0x0 0x8 0x0 0x7ffd 0x7f11\n", {.number = 271}},
+        {"0 0x3 0x7ffe 0x400", {.number = 0, .first_argument = 3}}, // cut
+        {"271 0x7ffe 0x1 0x0 0x0 0x8 0x0 0x7ffd 0x7f11\n",
+         {.number = 271, .first_argument = 0x7ffe, .sp = 0x7ffd, .pc = 0x7f11}},
         {"-1 0x7ffd18c1f8a8 0x5581\n", {.number = -1}},
         {"running\n", {.number = -1, .is_running = true}},
         {"", {.number = -1}},
@@ -219,6 +220,9 @@ static void a_call_is_a_number_none_or_running(void **state)
         const struct current_call call = proc_files_current_call(&g_drawn, 18);
         assert_int_equal(call.number, cases[i].expected.number);
         assert_int_equal(call.is_running, cases[i].expected.is_running);
+        assert_int_equal(call.first_argument, cases[i].expected.first_argument);
+        assert_int_equal(call.sp, cases[i].expected.sp);
+        assert_int_equal(call.pc, cases[i].expected.pc);
     }
 }
 

@@ -2,7 +2,6 @@
 #include "inject/process/seccomp_filter.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "base/compiler.h"
+#include "machine_arch.h"
 
 enum {
     FILTERS_MAX = 1024,
@@ -185,7 +185,7 @@ seccomp_filter_run(const struct sock_filter *code, size_t count, const struct se
 static bool permits_calls(const struct sock_filter *code, size_t count)
 {
     for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-        struct seccomp_data data = {.nr = (int)calls[i].number, .arch = AUDIT_ARCH_X86_64};
+        struct seccomp_data data = {.nr = (int)calls[i].number, .arch = MACHINE_AUDIT};
         for (size_t k = 0; k < ARRAY_LEN(calls[i].arguments); k++) {
             data.args[k] = calls[i].arguments[k];
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "inject/process/target_refusal.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "host/text/number.h"
 #include "host/text/proc_text.h"
 #include "inject/process/proc_files.h"
+#include "machine_arch.h"
 
 // The name of a process, for a sentence.
 static void read_name(int pid, char *name, size_t len)
@@ -75,9 +75,10 @@ static enum err refuse_by_program(const struct target_process *target, struct er
         target->calls->read_at(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header)) {
         return ERR_OK;
     }
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != MACHINE_ELF) {
         return err_set(info, ERR_UNSUPPORTED,
-                       "process %d is not a 64-bit x86 program, and cairn attaches to these only",
+                       "process %d is not a " MACHINE_NAME
+                       " program, and cairn attaches to these only",
                        target->pid);
     }
     return ERR_OK;

@@ -235,12 +235,13 @@ uint32_t agent_here_patch(uint64_t function, enum agent_hook hook, uint64_t noth
         (struct bytes){entry, READABLE_BYTES}, 0, function, (uint64_t)trampoline, &moved);
     require(refusal == RELOCATE_OK, relocate_refusal_text(refusal));
     memcpy(trampoline, moved.code, moved.code_len);
-    relocate_write_stub(index, (uint64_t)f.page->hooks[hook], stub);
+    relocate_write_stub(&moved, index, (uint64_t)f.page->hooks[hook], stub);
     __builtin___clear_cache((char *)stub, (char *)stub + SLOT_BYTES);
     f.attachment->patches[index] =
         (struct agent_patch){.original = (uint64_t)trampoline, .nothrow = nothrow};
     uint8_t jump[PATCH_BYTES];
-    require(relocate_write_jump(function, (uint64_t)stub, jump) == RELOCATE_OK, "the jump");
+    entry += moved.kept_len;
+    require(relocate_write_jump((uint64_t)entry, (uint64_t)stub, jump) == RELOCATE_OK, "the jump");
     f.patched[index].entry = entry;
     memcpy(f.patched[index].old, entry, PATCH_BYTES);
     write_text(entry, jump, sizeof(jump));

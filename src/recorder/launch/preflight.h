@@ -39,7 +39,7 @@ struct preflight {
 struct preflight_options {
     bool allow_own_malloc;   // --force: record as much as possible of such an executable
     bool follow_children;    // its children can be recorded
-    bool can_use_agent;      // attach_is_possible()
+    bool can_use_agent;      // the agent can be put into the program
     bool searches_libraries; // --all-allocators: the agent is wanted for any program
     const struct allocator_name_vec *allocator_names; // the user's, which the agent finds; or NULL
 };

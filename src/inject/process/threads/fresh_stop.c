@@ -16,6 +16,8 @@
 #include "inject/process/target_process.h"
 #include "inject/process/target_reading.h"
 #include "inject/process/target_refusal.h"
+#include "inject/process/threads/thread_regs.h"
+#include "waiting_arch.h"
 
 enum {
     ARRIVAL_S = 30,
@@ -24,20 +26,7 @@ enum {
     LOOK_NS_MAX = 5000000,
     SYMBOLS_MAX = 1 << 16,
     DYNAMIC_MAX = 256,
-    FUNCTION_ALIGNMENT = 16, // so the function below overwrites only padding
 };
-
-// What _dl_debug_state does meanwhile: count down from 2^26, with a pause at each step, and return.
-// That takes 0.3 to 3 seconds of a processor, depending on its kind: longer than a look is late,
-// and short if the recorder was killed. It uses a register that a caller does not rely on.
-static const uint8_t waiting[] = {
-    0xb9, 0x00, 0x00, 0x00, 0x04, // mov $0x4000000, %ecx
-    0xf3, 0x90,                   // pause
-    0xff, 0xc9,                   // dec %ecx
-    0x75, 0xfa,                   // jnz to the pause
-    0xc3,                         // ret
-};
-_Static_assert(sizeof(waiting) <= FUNCTION_ALIGNMENT, "it fits");
 
 #define EXEC_OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 
@@ -200,8 +189,21 @@ struct loading {
     const struct target_process *target;
     const struct target_module *loader;
     struct loader_symbols symbols;
+    struct waiting_piece pieces[WAITING_PIECES_MAX]; // what is written into the program
+    uint8_t old[WAITING_PIECES_MAX][WAITING_BYTES_MAX];
+    size_t piece_count;
     bool is_running;
 };
+
+static bool is_in_pieces(const struct loading *loading, uint64_t pc)
+{
+    for (size_t i = 0; i < loading->piece_count; i++) {
+        if (pc - loading->pieces[i].addr < loading->pieces[i].len) {
+            return true;
+        }
+    }
+    return false;
+}
 
 // Stop the program if it runs, and read its registers.
 static enum err interrupt(struct loading *loading, struct user_regs_struct *regs)
@@ -214,15 +216,13 @@ static enum err interrupt(struct loading *loading, struct user_regs_struct *regs
         TRY(wait_for_event(start, PTRACE_EVENT_STOP, false)); // it comes at once
         loading->is_running = false;
     }
-    return start->calls->ptrace(PTRACE_GETREGS, start->pid, NULL, regs) == 0 ? ERR_OK
-                                                                             : ERR_NOT_FOUND;
+    return thread_regs_read(start->calls, start->pid, regs) == 0 ? ERR_OK : ERR_NOT_FOUND;
 }
 
 static enum err set_regs(const struct fresh_start *start, struct user_regs_struct *regs)
 {
-    regs->orig_rax = UINT64_MAX; // it is in no system call
-    return start->calls->ptrace(PTRACE_SETREGS, start->pid, NULL, regs) == 0 ? ERR_OK
-                                                                             : ERR_NOT_FOUND;
+    thread_regs_forget_call(regs);
+    return thread_regs_write(start->calls, start->pid, regs) == 0 ? ERR_OK : ERR_NOT_FOUND;
 }
 
 // Stop the program and look where it is. In the function, but before the loader is done, it does
@@ -233,20 +233,20 @@ static enum err look(struct loading *loading, bool *out_is_there)
     struct user_regs_struct regs;
     const struct loader_symbols *symbols = &loading->symbols;
     TRY(interrupt(loading, &regs));
-    const bool is_waiting = regs.rip - symbols->state_function < sizeof(waiting);
+    const uint64_t pc = thread_regs_pc(&regs);
+    const bool is_waiting = is_in_pieces(loading, pc);
     const bool is_done = is_consistent(loading->target, symbols->debug);
     *out_is_there = is_waiting && is_done;
     if (*out_is_there) {
-        regs.rip = symbols->state_function;
+        thread_regs_go_to(&regs, symbols->state_function);
         return set_regs(loading->start, &regs);
     }
     if (is_waiting) {
-        TRY(target_process_read(loading->target, regs.rsp, &regs.rip, sizeof(regs.rip)));
-        regs.rsp += sizeof(regs.rip);
+        TRY(thread_regs_return(loading->target, &regs));
         return set_regs(loading->start, &regs);
     }
     const struct target_module *loader = loading->loader;
-    const bool has_left = is_done && regs.rip - loader->start >= loader->end - loader->start;
+    const bool has_left = is_done && pc - loader->start >= loader->end - loader->start;
     return has_left && symbols->debug != 0 ? ERR_LIMIT : ERR_OK; // it has waited long enough
 }
 
@@ -288,24 +288,43 @@ static enum err await_symbol(struct loading *loading)
     return ERR_OK;
 }
 
+static enum err write_pieces(struct loading *loading)
+{
+    for (size_t i = 0; i < loading->piece_count; i++) {
+        const struct waiting_piece *piece = loading->pieces + i;
+        TRY(target_process_read(loading->target, piece->addr, loading->old[i], piece->len));
+    }
+    for (size_t i = 0; i < loading->piece_count; i++) {
+        const struct waiting_piece *piece = loading->pieces + i;
+        TRY(target_process_write(loading->target, piece->addr, piece->bytes, piece->len));
+    }
+    return ERR_OK;
+}
+
+static enum err restore_pieces(const struct loading *loading)
+{
+    for (size_t i = loading->piece_count; i-- > 0;) {
+        const struct waiting_piece *piece = loading->pieces + i;
+        TRY(target_process_write(loading->target, piece->addr, loading->old[i], piece->len));
+    }
+    return ERR_OK;
+}
+
 // Restore the function also after a failure, if the program can be stopped for that: it may be
 // inside. Otherwise it waits there at each call for some seconds, which does it no other harm.
 static enum err run_to_symbol(struct loading *loading)
 {
-    uint8_t old[sizeof(waiting)];
     struct user_regs_struct regs;
-    const uint64_t at = loading->symbols.state_function;
-    TRY(target_process_read(loading->target, at, old, sizeof(old)));
-    TRY(target_process_write(loading->target, at, waiting, sizeof(waiting)));
+    TRY(write_pieces(loading));
     const enum err err = await_symbol(loading);
     if (err != ERR_OK) {
         TRY(interrupt(loading, &regs));
-        if (regs.rip - at < sizeof(waiting)) {
-            regs.rip = at;
+        if (is_in_pieces(loading, thread_regs_pc(&regs))) {
+            thread_regs_go_to(&regs, loading->symbols.state_function);
             (void)set_regs(loading->start, &regs); // it has been killed meanwhile
         }
     }
-    const enum err restored = target_process_write(loading->target, at, old, sizeof(old));
+    const enum err restored = restore_pieces(loading);
     return err != ERR_OK ? err : restored;
 }
 
@@ -331,8 +350,9 @@ static enum err run_loader(const struct fresh_start *start, const struct target_
         return ERR_OK; // a static program; otherwise the loader itself was executed
     }
     TRY(found);
-    return loading.symbols.state_function % FUNCTION_ALIGNMENT == 0 ? run_to_symbol(&loading)
-                                                                    : ERR_UNSUPPORTED;
+    loading.piece_count =
+        waiting_make(target, loader, loading.symbols.state_function, loading.pieces);
+    return loading.piece_count != 0 ? run_to_symbol(&loading) : ERR_UNSUPPORTED;
 }
 
 // Let the thread go when it has made the child, and trace that instead. Both stop by themselves.

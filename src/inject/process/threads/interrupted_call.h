@@ -13,20 +13,27 @@
 #include <stdint.h>
 #include <sys/user.h>
 
+#include "inject/process/proc_files.h"
 #include "inject/process/target_process.h"
 
 // Return whether a system call is of this kind.
 bool interrupted_call_returns_eintr(int64_t number);
 
+// Whether a handler is about to run, which must see the call fail with EINTR.
+bool interrupted_call_expects_handler(const struct target_process *target, int tid);
+
 // Whether the registers of a stopped thread are those of such a call. Then change them so that the
-// thread makes the call again.
+// thread makes the call again. `before` is what it was in before it was interrupted; on AArch64
+// only that has the first argument, which the result has replaced.
 bool interrupted_call_restart(const struct target_process *target,
                               int tid,
+                              const struct current_call *before,
                               struct user_regs_struct *regs);
 
 // Whether the registers of a stopped thread are those of a call that the kernel would continue by
 // restart_syscall(2), which a seccomp filter may forbid: nanosleep, poll, a futex with a timeout.
-// Then change them so that the thread makes the call itself again; it waits anew.
+// Then change them so that the thread makes the call itself again; it waits anew. Never on AArch64,
+// where the registers do not say it.
 bool interrupted_call_repeat(struct user_regs_struct *regs);
 
 // Change the registers to the values that the kernel would give the thread when it goes on: a

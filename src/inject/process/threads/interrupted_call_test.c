@@ -63,11 +63,13 @@ static void only_calls_that_return_eintr_are_made_again(void **state)
         {-514, SYS_epoll_wait, false},
         {1, SYS_epoll_wait, false},
     };
+    const struct current_call none = {.number = -1};
     const struct target_process self = {.pid = getpid(), .calls = &kernel_calls_real};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct user_regs_struct regs = {
             .rax = (uint64_t)cases[i].result, .orig_rax = (uint64_t)cases[i].number, .rip = PC};
-        assert_int_equal(interrupted_call_restart(&self, gettid(), &regs), cases[i].is_restarted);
+        assert_int_equal(interrupted_call_restart(&self, gettid(), &none, &regs),
+                         cases[i].is_restarted);
         assert_int_equal(regs.rip, cases[i].is_restarted ? PC - 2 : PC);
         assert_int_equal((int64_t)regs.rax,
                          cases[i].is_restarted ? cases[i].number : cases[i].result);

@@ -7,13 +7,14 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
-#include "base/page.h"
 #include "inject/process/address_gaps.h"
+#include "inject/process/code_cave.h"
 #include "inject/process/proc_files.h"
 #include "inject/process/target_refusal.h"
 #include "inject/process/threads/interrupted_call.h"
 #include "inject/process/threads/remote_code.h"
 #include "inject/process/threads/stop_scan.h"
+#include "inject/process/threads/thread_regs.h"
 
 enum {
     SLOTS = REMOTE_CODE_BYTES / REMOTE_CODE_BYTES_MAX,
@@ -22,8 +23,7 @@ enum {
     THREADS_LOOKED_AT = 64,
     THREADS_TRIED = 5, // in each attempt
     ATTEMPTS = 10,
-    DONE_MS = 10000, // a thread that is not scheduled for longer is given up
-    USER_CODE_SEGMENT = 0x33,
+    DONE_MS = 10000,    // a thread that is not scheduled for longer is given up
     RSEQ_CS_OFFSET = 8, // struct rseq, rseq(2)
 };
 #define DONE_POLL_NS 30000
@@ -43,6 +43,7 @@ struct run {
     uint64_t code;      // address at which the thread's code is to be
     uint64_t list_addr; // of the list; 0: behind the code
     uint64_t done;      // address of the word that becomes 1
+    bool is_first;      // the code's place is chosen when the thread is stopped
     bool is_unfit;      // the thread cannot be used now; try another one
     bool has_begun;     // the thread has been sent to the code
     bool is_over;       // a held thread has made the calls
@@ -68,7 +69,7 @@ static bool is_in_rseq(const struct thread_stop *stop)
     const struct stopped_thread *thread = stop->threads.items;
     uint64_t sequence = 0;
     struct __ptrace_rseq_configuration configuration;
-    return (int64_t)thread->regs.orig_rax < 0 &&
+    return !thread_regs_is_in_call(&thread->regs) &&
            stop->target->calls->ptrace(PTRACE_GET_RSEQ_CONFIGURATION, thread->tid,
                                        (void *)sizeof(configuration),
                                        &configuration) == (long)sizeof(configuration) &&
@@ -85,12 +86,12 @@ static enum err run_held(struct thread_stop *stop, struct run *run)
 {
     const struct user_regs_struct before = stop->threads.items[0].regs;
     struct user_regs_struct regs = before;
-    regs.rip = run->code;
-    regs.orig_rax = UINT64_MAX;
+    thread_regs_go_to(&regs, run->code);
+    thread_regs_forget_call(&regs);
     TRY(thread_stop_set_regs(stop, 0, &regs));
     run->has_begun = true;
     TRY(thread_stop_let_call(stop, run->count + 1, DONE_MS));
-    if (stop->threads.items[0].regs.rip - run->code >= REMOTE_CODE_BYTES_MAX) {
+    if (thread_regs_pc(&stop->threads.items[0].regs) - run->code >= REMOTE_CODE_BYTES_MAX) {
         return ERR_LIMIT; // a call that it cannot go on without has failed
     }
     TRY(thread_stop_set_regs(stop, 0, &before));
@@ -98,18 +99,70 @@ static enum err run_held(struct thread_stop *stop, struct run *run)
     return ERR_OK;
 }
 
+static struct remote_code_call map_call(uint64_t addr, uint64_t bytes, int prot)
+{
+    return (struct remote_code_call){
+        .number = SYS_mmap,
+        .arguments = {addr, bytes, (uint64_t)prot,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0},
+    };
+}
+
+// Find the module with the largest cave from which a thread can continue at `pc`. NULL: there is
+// none.
+static const struct target_module *find_cave(const struct target_process *target, uint64_t pc)
+{
+    const struct target_module *found = NULL;
+    uint64_t most = REMOTE_CODE_BYTES_MAX - 1;
+    for (size_t i = 0; i < target->modules.len; i++) {
+        const struct address_range cave = code_cave_of(target, target->modules.items + i);
+        if (cave.end - cave.start > most && remote_code_reaches(cave.start, pc)) {
+            most = cave.end - cave.start;
+            found = target->modules.items + i;
+        }
+    }
+    return found;
+}
+
+// Choose where the first run's code is, and where its calls map the page: both in reach of a thread
+// at `pc`, for the next runs too. Return whether there is room.
+static bool place_first_run(struct run *run, uint64_t pc)
+{
+    const struct target_process *target = run->calls->target;
+    const struct target_module *module = find_cave(target, pc);
+    if (module == NULL) {
+        return false;
+    }
+    const struct address_range near = {.start = module->start, .end = module->end};
+    const struct address_range_vec none = {0};
+    uint64_t page = address_gaps_find_near(target, &none, REMOTE_PAGE_BYTES, near);
+    page = page != 0 ? page : address_gaps_find(target, &none, REMOTE_PAGE_BYTES);
+    run->code = code_cave_of(target, module).start;
+    run->done = page + REMOTE_CODE_BYTES;
+    run->list[0] =
+        map_call(run->done, REMOTE_LIST_BYTES + REMOTE_NOTE_BYTES, PROT_READ | PROT_WRITE);
+    run->list[0].must = -run->done;
+    run->list[1] = map_call(page, REMOTE_CODE_BYTES, PROT_READ | PROT_EXEC);
+    run->list[2].number = SYS_getpid;
+    return page != 0;
+}
+
 static enum err begin_run(struct thread_stop *stop, void *context, struct err_info *info)
 {
     struct run *run = context;
     struct user_regs_struct regs = stop->threads.items[0].regs;
     (void)info; // failures here are those of the stop
-    if (regs.cs != USER_CODE_SEGMENT || is_in_rseq(stop)) {
+    interrupted_call_rewind(&regs);
+    const uint64_t pc = thread_regs_pc(&regs);
+    if (!thread_regs_may_call(stop->target, stop->threads.items[0].tid, &regs) ||
+        is_in_rseq(stop) || (run->is_first && !place_first_run(run, pc)) ||
+        !remote_code_reaches(run->code, pc)) {
         run->is_unfit = true;
         return ERR_OK;
     }
-    interrupted_call_rewind(&regs);
     const size_t count = run->count + (stop->options->is_held ? 1 : 0);
     struct remote_code_run code = {
+        .addr = run->code,
         .calls = run->list_addr,
         .results = run->done + RESULTS_OFFSET,
         .done = run->done,
@@ -128,7 +181,7 @@ static enum err begin_run(struct thread_stop *stop, void *context, struct err_in
     if (stop->options->is_held) {
         return run_held(stop, run);
     }
-    regs.rip = run->code;
+    thread_regs_go_to(&regs, run->code);
     TRY(thread_stop_set_regs(stop, 0, &regs));
     run->has_begun = true;
     // A stopped process makes no calls by itself, and a filter is lifted only while it is traced.
@@ -263,7 +316,7 @@ static enum err check_unused(struct thread_stop *stop, void *context, struct err
     for (size_t i = 0; i < stop->threads.len; i++) {
         const struct user_regs_struct *regs = &stop->threads.items[i].regs;
         urgent_turns_spare_others(&stop->turns);
-        stop->try_again = stop->try_again || stop_scan_is_in(code, 1, regs->rip) ||
+        stop->try_again = stop->try_again || stop_scan_is_in(code, 1, thread_regs_pc(regs)) ||
                           stop_scan_stack(stop->target, regs, code, 1);
     }
     return ERR_OK;
@@ -284,26 +337,13 @@ uint64_t remote_calls_find_cave(const struct target_process *target, uint64_t *o
 {
     uint64_t best = 0;
     for (size_t i = 0; i < target->modules.len; i++) {
-        const uint64_t start = (target->modules.items[i].text_end + 15) & ~UINT64_C(15);
-        const uint64_t end = page_end(start);
-        const struct target_mapping *mapping =
-            end > start ? target_process_mapping_at(target, start) : NULL;
-        if (mapping != NULL && (mapping->prot & PROT_EXEC) != 0 && end <= mapping->end &&
-            end - start > best) {
-            best = end - start;
-            *out_addr = start;
+        const struct address_range cave = code_cave_of(target, target->modules.items + i);
+        if (cave.end - cave.start > best) {
+            best = cave.end - cave.start;
+            *out_addr = cave.start;
         }
     }
     return best;
-}
-
-static struct remote_code_call map_call(uint64_t addr, uint64_t bytes, int prot)
-{
-    return (struct remote_code_call){
-        .number = SYS_mmap,
-        .arguments = {addr, bytes, (uint64_t)prot,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0},
-    };
 }
 
 static enum err read_results(const struct run *run, uint64_t *results, struct err_info *info)
@@ -326,34 +366,37 @@ static enum err write_list(struct run *run, struct err_info *info)
     return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
 }
 
+// An injector that was killed may have left its code, with a thread in it.
+static enum err leave_caves(struct remote_calls *calls, struct err_info *info)
+{
+    for (size_t i = 0; i < calls->target->modules.len; i++) {
+        const struct address_range cave =
+            code_cave_of(calls->target, calls->target->modules.items + i);
+        if (cave.end - cave.start >= REMOTE_CODE_BYTES_MAX &&
+            remote_code_is_at(calls->target, cave.start)) {
+            TRY(remote_calls_await_unused(calls, cave, info));
+        }
+    }
+    return ERR_OK;
+}
+
 // The first run: map the page. Without memory for the results the thread just goes on, and `done`
 // never becomes readable.
 static enum err map_page(struct remote_calls *calls, struct err_info *info)
 {
-    struct run run = {.calls = calls, .count = 2};
-    const uint64_t room = remote_calls_find_cave(calls->target, &run.code);
-    const uint64_t page =
-        address_gaps_find(calls->target, &(struct address_range_vec){0}, REMOTE_PAGE_BYTES);
-    if (room < REMOTE_CODE_BYTES_MAX || page == 0) {
+    struct run run = {.calls = calls, .count = 2, .is_first = true};
+    uint64_t unused;
+    if (remote_calls_find_cave(calls->target, &unused) < REMOTE_CODE_BYTES_MAX) {
         return err_set(info, ERR_UNSUPPORTED,
                        "no module of process %d has room for the %d bytes of code with which "
                        "cairn begins",
                        calls->target->pid, (int)REMOTE_CODE_BYTES_MAX);
     }
-    if (remote_code_is_at(calls->target, run.code)) { // of an injector that was killed
-        TRY(remote_calls_await_unused(
-            calls,
-            (struct address_range){.start = run.code, .end = run.code + REMOTE_CODE_BYTES_MAX},
-            info));
-    }
-    run.done = page + REMOTE_CODE_BYTES;
-    run.list[0] = map_call(run.done, REMOTE_LIST_BYTES + REMOTE_NOTE_BYTES, PROT_READ | PROT_WRITE);
-    run.list[0].must = -run.done;
-    run.list[1] = map_call(page, REMOTE_CODE_BYTES, PROT_READ | PROT_EXEC);
-    run.list[2].number = SYS_getpid;
+    TRY(leave_caves(calls, info));
     TRY(run_list(&run, info));
     uint64_t results[2];
     TRY(read_results(&run, results, info));
+    const uint64_t page = run.done - REMOTE_CODE_BYTES;
     if (results[1] != page) {
         return err_set_errno(info, (int)-(int64_t)results[1],
                              "process %d may not map executable memory", calls->target->pid);

@@ -15,6 +15,9 @@
 // because a thread may still execute the last instructions of a run. A slot is used again only
 // after no thread was seen in any.
 //
+// On AArch64 code must be within 128 MB of where its thread continues, so the page is near the
+// module of the first thread, and a thread elsewhere is not used.
+//
 // Addresses are chosen here (MAP_FIXED_NOREPLACE), so that no call needs the result of another.
 // Context: H. Failure: the target is unharmed; some calls may have been made.
 #pragma once

@@ -2,8 +2,9 @@
 // remote_code: the machine code with which a thread of the target makes a list of system calls.
 //
 // The code is followed by its constants, which include the registers that it restores at its end.
-// It changes no flags (only moves, address computations, jrcxz and jumps), no stack, and no vector
-// register. A signal may interrupt it anywhere. x86-64.
+// It changes no flags, no stack, and no vector register. A signal may interrupt it anywhere. On
+// AArch64 a jump that keeps all registers reaches 128 MB, so the code is near where the thread
+// continues.
 //
 //   for each call:  make it; if `must` is not 0 and not the negated result: restore, without done
 //                   store the result
@@ -27,6 +28,7 @@ struct remote_code_call {
 };
 
 struct remote_code_run {
+    uint64_t addr;    // of the code
     uint64_t calls;   // address of an array of remote_code_call
     uint64_t results; // address of an array of uint64_t
     uint64_t done;    // address of a uint64_t
@@ -38,7 +40,11 @@ enum {
     REMOTE_CODE_BYTES_MAX = 512,
 };
 
-// Write the code and its constants, for any address. Returns its length.
+// Return whether code at an address, REMOTE_CODE_BYTES_MAX of it, can let a thread continue at
+// `pc`.
+bool remote_code_reaches(uint64_t addr, uint64_t pc);
+
+// Write the code and its constants. Returns its length.
 size_t remote_code_write(const struct remote_code_run *run, uint8_t out[REMOTE_CODE_BYTES_MAX]);
 
 // Return whether the target has such code at an address.

@@ -5,6 +5,7 @@
 
 #include "base/minmax.h"
 #include "base/search.h"
+#include "inject/process/threads/thread_regs.h"
 
 #define SCAN_BYTES_MAX  UINT64_C(0x80000)
 #define SCAN_BYTES_STEP ((size_t)16 << 10)
@@ -23,10 +24,11 @@ bool stop_scan_stack(const struct target_process *target,
     if (count == 0) {
         return false;
     }
-    const struct target_mapping *stack = target_process_mapping_at(target, regs->rsp);
+    const uint64_t sp = thread_regs_sp(regs);
+    const struct target_mapping *stack = target_process_mapping_at(target, sp);
     const uint64_t lowest = ranges[0].start;
     const uint64_t span = ranges[count - 1].end - lowest;
-    uint64_t at = regs->rsp & ~UINT64_C(7);
+    uint64_t at = sp & ~UINT64_C(7);
     // A stack that is newer than the list of mappings is read until it ends.
     const uint64_t end = min_u64(stack != NULL ? stack->end : UINT64_MAX, at + SCAN_BYTES_MAX);
     while (at < end) {

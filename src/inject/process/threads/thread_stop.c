@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/containers/map_u64.h"
 #include "host/os/quiet_thread.h"
@@ -32,6 +33,7 @@
 #include "inject/process/proc_files.h"
 #include "inject/process/target_refusal.h"
 #include "inject/process/threads/interrupted_call.h"
+#include "inject/process/threads/thread_regs.h"
 
 enum {
     LIMIT_MS = 100,
@@ -98,7 +100,8 @@ static enum err set_regs(struct thread_stop *stop,
                          struct stopped_thread *thread,
                          const struct user_regs_struct *regs)
 {
-    if (call_ptrace(stop, PTRACE_SETREGS, thread->tid, regs) != 0) {
+    struct user_regs_struct wanted = *regs;
+    if (thread_regs_write(stop->target->calls, thread->tid, &wanted) != 0) {
         return refusal(stop, thread->tid);
     }
     thread->regs = *regs;
@@ -108,11 +111,13 @@ static enum err set_regs(struct thread_stop *stop,
 // Read the registers of a thread that has just stopped.
 static enum err take_regs(struct thread_stop *stop, struct stopped_thread *thread)
 {
-    if (call_ptrace(stop, PTRACE_GETREGS, thread->tid, &thread->regs) != 0) {
+    if (thread_regs_read(stop->target->calls, thread->tid, &thread->regs) != 0) {
         return refusal(stop, thread->tid);
     }
     struct user_regs_struct regs = thread->regs;
-    if (interrupted_call_restart(stop->target, thread->tid, &regs)) {
+    const struct current_call before = thread->before;
+    thread->before.number = -1; // it says nothing of the next stop
+    if (interrupted_call_restart(stop->target, thread->tid, &before, &regs)) {
         stop->report.restarted_calls++;
         return set_regs(stop, thread, &regs);
     }
@@ -173,8 +178,9 @@ wait_for_stop(struct thread_stop *stop, struct stopped_thread *thread, uint64_t 
 }
 
 // Seize and interrupt one thread. *out_gone: it has ended meanwhile.
-static enum err seize(struct thread_stop *stop, int tid, bool *out_gone)
+static enum err seize(struct thread_stop *stop, struct stopped_thread *thread, bool *out_gone)
 {
+    const int tid = thread->tid;
     const bool lifts = stop->options->lift_seccomp || stop->target->has_seccomp;
     const uintptr_t options = lifts ? PTRACE_O_SUSPEND_SECCOMP : 0;
     *out_gone = false;
@@ -188,6 +194,9 @@ static enum err seize(struct thread_stop *stop, int tid, bool *out_gone)
         *out_gone = is_forbidden ? has_thread_ended(stop->target, tid)
                                  : refusal(stop, tid) == ERR_NOT_FOUND;
         return *out_gone ? ERR_OK : is_forbidden ? ERR_PERMISSION : ERR_IO;
+    }
+    if (THREAD_REGS_LOSES_ARGUMENT) { // as late as possible: it may begin a call after that
+        thread->before = proc_files_current_call(stop->target, tid);
     }
     if (call_ptrace(stop, PTRACE_INTERRUPT, tid, NULL) != 0) {
         *out_gone = refusal(stop, tid) == ERR_NOT_FOUND;
@@ -207,11 +216,11 @@ static enum err seize_new(struct tracer *tracer, struct u32_vec *tids)
         TRY(map_u64_put(&tracer->seen, (uint64_t)tid, 1));
         TRY(stopped_thread_vec_reserve(&tracer->stop.threads, 1));
         bool is_gone = false;
+        struct stopped_thread thread = {.tid = tid, .before.number = -1};
         urgent_turns_spare_others(&tracer->stop.turns);
-        TRY(seize(&tracer->stop, tid, &is_gone));
+        TRY(seize(&tracer->stop, &thread, &is_gone));
         if (!is_gone) {
-            TRY(stopped_thread_vec_push(&tracer->stop.threads,
-                                        (struct stopped_thread){.tid = tid}));
+            TRY(stopped_thread_vec_push(&tracer->stop.threads, thread));
         }
     }
     return ERR_OK;
@@ -283,8 +292,13 @@ static bool is_in_vfork(const struct target_process *target, int tid)
     if (proc_files_thread_state(target, tid) != 'D') {
         return false;
     }
+    static const long numbers[] = {THREAD_REGS_OLD_FORK_CALLS SYS_clone, SYS_clone3};
     const long number = proc_files_current_call(target, tid).number;
-    return number == SYS_vfork || number == SYS_clone || number == SYS_clone3;
+    bool is_fork = false;
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        is_fork = is_fork || number == numbers[i];
+    }
+    return is_fork;
 }
 
 static enum err wait_for_vforks(struct tracer *tracer)
@@ -401,7 +415,8 @@ static void pause_after(uint32_t attempt)
 static enum err work_while_held(struct tracer *tracer)
 {
     struct thread_stop *stop = &tracer->stop;
-    TRY(stopped_thread_vec_push(&stop->threads, (struct stopped_thread){.tid = stop->target->pid}));
+    TRY(stopped_thread_vec_push(
+        &stop->threads, (struct stopped_thread){.tid = stop->target->pid, .before.number = -1}));
     TRY(take_regs(stop, stop->threads.items));
     stop->report.threads = 1;
     return tracer->work(stop, tracer->context, &tracer->reason);

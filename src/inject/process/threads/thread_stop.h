@@ -29,12 +29,14 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "host/threads/urgent_turns.h"
+#include "inject/process/proc_files.h"
 #include "inject/process/target_process.h"
 
 struct stopped_thread {
     int tid;
     struct user_regs_struct regs; // as they are when it goes on; change with thread_stop_set_regs
     bool was_in_group_stop;       // by SIGSTOP and its kin, before we came
+    struct current_call before;   // the call that it was in; number -1: none, or not needed
 };
 DEFINE_VEC(stopped_thread_vec, struct stopped_thread);
 

@@ -20,6 +20,7 @@
 
 #include "base/compiler.h"
 #include "inject/process/target_reading.h"
+#include "inject/process/threads/thread_regs.h"
 
 enum {
     WORD_BYTES = 64
@@ -245,11 +246,11 @@ static void a_stop_that_fails_says_why(void **state)
          0},
         {work_well, PTRACE_INTERRUPT, ESRCH, ERR_IO, 0,
          "the kernel does not let cairn stop process", 0},
-        {work_well, PTRACE_GETREGS, ESRCH, ERR_IO, 0, "the kernel does not let cairn stop process",
-         0},
+        {work_well, THREAD_REGS_READ, ESRCH, ERR_IO, 0,
+         "the kernel does not let cairn stop process", 0},
         {work_well, PTRACE_INTERRUPT, EIO, ERR_IO, 0, "the kernel does not let cairn stop process",
          0},
-        {work_well, PTRACE_GETREGS, EIO, ERR_IO, 0, "the kernel does not let cairn stop process",
+        {work_well, THREAD_REGS_READ, EIO, ERR_IO, 0, "the kernel does not let cairn stop process",
          0},
     };
     const struct stop_options options = {.limit_ms = 2000, .attempts = 2};

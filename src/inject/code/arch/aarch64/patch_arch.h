@@ -4,5 +4,5 @@
 
 #define PATCH_BYTES 4
 
-#define STUB_BYTES       24 // movz, movk w17; ldr x16; br x16; the address
+#define STUB_BYTES       32 // autiasp or nop; movz, movk w17; ldr x16; br x16; nop; the address
 #define TRAMPOLINE_BYTES 40

@@ -11,6 +11,11 @@
 //
 // Every jump is a `b`, because an indirect one could only land on a `bti` in guarded pages. So the
 // trampoline is within 128 MB of entry and target. Literals are at the trampoline's end.
+//
+// A landing pad at the entry is one of these; only pac*sp change anything, and aut*sp undo that:
+//
+//   bti c, bti jc     paciasp, pacibsp
+//
 // Context: H; any thread; no failure but the refusals.
 #include <stdbool.h>
 
@@ -27,6 +32,12 @@ enum {
 
 #define B       0x14000000u
 #define LDR_LIT 0x58000000u // of 64 bits
+#define NOP     0xd503201fu
+#define BTI_C   0xd503245fu
+#define BTI_JC  0xd50324dfu
+#define PACIASP 0xd503233fu
+#define PACIBSP 0xd503237fu
+#define AUT_BIT 0x80u // of the instruction that undoes one of these
 
 // A trampoline under construction.
 struct code_writer {
@@ -161,13 +172,14 @@ static const struct code_class *class_of(uint32_t word)
     return NULL;
 }
 
-static bool loops_to_entry(struct bytes readable, uint64_t size_bytes)
+// Whether some jump of the function leads to the entry, or to the instruction behind its pad.
+static bool loops_to_entry(struct bytes readable, uint64_t size_bytes, uint64_t kept)
 {
     for (uint64_t at = 0; at + WORD <= size_bytes; at += WORD) {
         const uint32_t word = get_u32(readable.data + at);
         const struct code_class *class = class_of(word);
         if (class != NULL && class->offset_bits != 0 && !class->is_call &&
-            branch_target(class, word, at) == 0) {
+            branch_target(class, word, at) <= kept) {
             return true;
         }
     }
@@ -183,7 +195,13 @@ enum relocate_refusal relocate_prologue(struct bytes readable,
     if (readable.len < WORD || size_bytes > readable.len || entry_addr % WORD != 0) {
         return RELOCATE_UNDECODABLE;
     }
-    const uint32_t word = get_u32(readable.data);
+    const uint32_t first = get_u32(readable.data);
+    const bool is_signing = first == PACIASP || first == PACIBSP;
+    const uint64_t kept = is_signing || first == BTI_C || first == BTI_JC ? WORD : 0;
+    if (readable.len < kept + WORD || (size_bytes != 0 && size_bytes < kept + WORD)) {
+        return RELOCATE_TOO_SHORT;
+    }
+    const uint32_t word = get_u32(readable.data + kept);
     const struct code_class *class = class_of(word);
     if (word >> 16 == 0) { // udf
         return RELOCATE_UNDECODABLE;
@@ -191,18 +209,20 @@ enum relocate_refusal relocate_prologue(struct bytes readable,
     if ((word & 0xffe0001fu) == 0xd4200000u) { // brk
         return RELOCATE_BREAKPOINT;
     }
-    if (size_bytes != 0 && size_bytes < WORD) {
-        return RELOCATE_TOO_SHORT;
-    }
-    if (loops_to_entry(readable, size_bytes)) {
+    if (loops_to_entry(readable, size_bytes, kept)) {
         return RELOCATE_BRANCH_INTO;
     }
-    struct code_writer writer = {.addr = trampoline_addr, .out.old_len = WORD};
+    struct code_writer writer = {
+        .addr = trampoline_addr,
+        .out = {.old_len = WORD, .kept_len = (uint8_t)kept, .is_signing = is_signing}};
+    if (is_signing) {
+        write_word(&writer, first);
+    }
     if (class != NULL) {
-        class->move(&writer, word, entry_addr);
+        class->move(&writer, word, entry_addr + kept);
     } else {
         write_word(&writer, word);
-        write_jump(&writer, entry_addr + WORD);
+        write_jump(&writer, entry_addr + kept + WORD);
     }
     if (writer.has_failed) {
         return RELOCATE_OUT_OF_REACH;
@@ -235,11 +255,30 @@ relocate_write_jump(uint64_t entry_addr, uint64_t stub_addr, uint8_t out[PATCH_B
     return RELOCATE_OK;
 }
 
-void relocate_write_stub(uint32_t index, uint64_t hook_addr, uint8_t out[STUB_BYTES])
+void relocate_write_stub(const struct relocated *moved,
+                         uint32_t index,
+                         uint64_t hook_addr,
+                         uint8_t out[STUB_BYTES])
 {
-    put_u32(out, 0x52800011u | (index & 0xffff) << 5);  // movz w17, #low
-    put_u32(out + 4, 0x72a00011u | (index >> 16) << 5); // movk w17, #high, lsl #16
-    put_u32(out + 8, LDR_LIT | 8 / WORD << 5 | X16);    // ldr x16, hook
-    put_u32(out + 12, 0xd61f0000u | X16 << 5);          // br x16
-    put_u64(out + 16, hook_addr);
+    const uint32_t undoing = moved->is_signing ? get_u32(moved->code) | AUT_BIT : NOP;
+    put_u32(out, undoing);
+    put_u32(out + 4, 0x52800011u | (index & 0xffff) << 5); // movz w17, #low
+    put_u32(out + 8, 0x72a00011u | (index >> 16) << 5);    // movk w17, #high, lsl #16
+    put_u32(out + 12, LDR_LIT | 12 / WORD << 5 | X16);     // ldr x16, hook
+    put_u32(out + 16, 0xd61f0000u | X16 << 5);             // br x16
+    put_u32(out + 20, NOP);
+    put_u64(out + 24, hook_addr);
+}
+
+// There are no such stubs here: the recorder plans none without an address for them.
+void relocate_write_abi_stub(uint64_t stub_addr, uint64_t hook_addr, uint8_t out[STUB_BYTES])
+{
+    (void)stub_addr;
+    relocate_write_stub(&(struct relocated){0}, 0, hook_addr, out);
+}
+
+void relocate_write_abi_nothrow(uint64_t nothrow_addr, uint8_t out[STUB_BYTES])
+{
+    (void)nothrow_addr; // the agent's table has it
+    (void)out;
 }

@@ -283,8 +283,12 @@ relocate_write_jump(uint64_t entry_addr, uint64_t stub_addr, uint8_t out[PATCH_B
     return RELOCATE_OK;
 }
 
-void relocate_write_stub(uint32_t index, uint64_t hook_addr, uint8_t out[STUB_BYTES])
+void relocate_write_stub(const struct relocated *moved,
+                         uint32_t index,
+                         uint64_t hook_addr,
+                         uint8_t out[STUB_BYTES])
 {
+    (void)moved;                                                 // nothing is to be undone
     static const uint8_t jmp_next[6] = {0xff, 0x25, 5, 0, 0, 0}; // jmp *5(%rip)
     static const uint8_t trap[5] = {0xcc, 0xcc, 0xcc, 0xcc, 0xcc};
     out[0] = 0x68; // push imm32

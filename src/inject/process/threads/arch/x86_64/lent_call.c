@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// lent_call (x86-64): see lent_call.h.
 #include "inject/process/threads/lent_call.h"
 
 #include <cpuid.h>

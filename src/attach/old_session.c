@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// old_session (x86-64): see attach/old_session.h.
 #include "attach/old_session.h"
 
 #include <stddef.h>
@@ -11,6 +10,7 @@
 #include "inject/agent_image.h"
 #include "inject/process/target_reading.h"
 #include "inject/process/threads/stop_scan.h"
+#include "inject/process/threads/thread_regs.h"
 #include "session/agent_page.h"
 #include "session/layout.h"
 
@@ -30,8 +30,8 @@ static bool may_be_in(const struct thread_stop *stop,
                       const struct address_range *agent)
 {
     uint64_t word;
-    return stop_scan_is_in(agent, 1, regs->rip) ||
-           target_process_read(stop->target, regs->rsp, &word, sizeof(word)) != ERR_OK ||
+    return stop_scan_is_in(agent, 1, thread_regs_pc(regs)) ||
+           target_process_read(stop->target, thread_regs_sp(regs), &word, sizeof(word)) != ERR_OK ||
            stop_scan_stack(stop->target, regs, agent, 1);
 }
 

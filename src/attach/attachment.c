@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attach (x86-64): see attach.h.
+// attachment: the steps of attach.h, but for modules that come later (attach_late.c).
 #include "attach/attach.h"
 
 #include <inttypes.h>
@@ -113,11 +113,6 @@ static bool has_allocator(const struct attach *attach)
         is_found = is_found || allocator_scan_has_allocator(&attach->modules.items[i].scan);
     }
     return is_found;
-}
-
-bool attach_is_possible(void)
-{
-    return true;
 }
 
 enum err attach_hold_begin(struct fresh_start *child, struct err_info *info)
