@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb test-deb test-packages test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web aarch64 viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb test-deb test-packages test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web aarch64 test-aarch64 viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -102,7 +102,13 @@ tarball: ## build an archive for any x86-64 Linux with glibc 2.31 or newer; need
 
 aarch64: ## build for AArch64 with Debian's cross compiler, into build-aarch64; needs Debian's archive
 	@tools/packages.sh install build aarch64
-	@tools/aarch64/build.sh $(BUILD)-aarch64 $(JOBS)
+	@tools/aarch64/build.sh $(BUILD)-aarch64 $(JOBS) build
+
+test-aarch64: ## run tests on an emulated AArch64 machine with Debian's kernel; 15 minutes, and Debian's archive
+	@tools/packages.sh install build aarch64 machine
+	@tools/aarch64/build.sh $(BUILD)-machine $(JOBS) "build machine-libraries" -DBUILD_TESTING=ON \
+	  -DCAIRN_TESTS='^unit\.(base|session|producer|unwind|agent|preload|inject|attach)'
+	@tools/aarch64/test_machine.sh $(BUILD)-machine
 
 test-tarball: tarball ## try it on a minimal Debian 11, 12 and 13; minutes, and Debian's archive
 	@tools/packages.sh install fresh
@@ -156,7 +162,7 @@ mutate: deps test-deps ## plant 100 faults, one at a time, and list those that n
 	@tools/mutate.py
 
 clean: ## remove every build directory
-	@rm -rf $(BUILD) $(BUILD)-aarch64 $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+	@rm -rf $(BUILD) $(BUILD)-aarch64 $(BUILD)-machine $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | while IFS='|' read -r goal text; do \

@@ -3,7 +3,7 @@
 #   cmake -S . -B build-aarch64 --toolchain cmake/aarch64-linux-gnu.cmake -DCAIRN_PRELOAD_ONLY=ON
 # builds against the cross compiler's own libc; tests run under qemu-user. With -DCMAKE_SYSROOT=FOLDER
 # all of cairn is built against the libraries of an AArch64 Debian in that folder
-# (tools/aarch64/make_sysroot.sh).
+# (tools/aarch64/unpack_debian.sh).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

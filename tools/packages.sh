@@ -47,6 +47,10 @@ test_deb="lintian"
 # For make aarch64: the cross compiler, and what unpacks the libraries of the other machine.
 aarch64="gcc-aarch64-linux-gnu mmdebstrap"
 
+# For make test-aarch64: what makes and emulates the machine, and libraries of the tests for it.
+machine="g++-aarch64-linux-gnu qemu-system-arm cpio e2fsprogs"
+machine_libraries="libcmocka-dev libstdc++-12-dev"
+
 # For make test-packages: what checks and builds contrib/packages.
 packages="rpm rpmlint makepkg pacman-package-manager libarchive-tools nix-bin ruby"
 
@@ -68,6 +72,8 @@ words_of() {
     clickhouse) echo $clickhouse ;;
     demo) echo $demo ;;
     fresh) echo $fresh ;;
+    machine) echo $machine ;;
+    machine-libraries) echo $machine_libraries ;;
     package) echo $package ;;
     packages) echo $packages ;;
     runtimes) echo $runtimes ;;
@@ -78,7 +84,7 @@ words_of() {
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are aarch64, build, clickhouse, demo, fresh, package, packages, pictures, runtimes, sweep, sweep-more, tarball, test and test-deb" >&2
+        echo "packages: no set is called $1; there are aarch64, build, clickhouse, demo, fresh, machine, machine-libraries, package, packages, pictures, runtimes, sweep, sweep-more, tarball, test and test-deb" >&2
         exit 2
         ;;
     esac

@@ -38,6 +38,7 @@ part make "BUILD=$build" test-deb
 part make "BUILD=$build" test-packages
 part make "BUILD=$build" test-tarball
 part make "BUILD=$build" test-image
+part make "BUILD=$build" test-aarch64
 /usr/bin/python3 "$tools/count_tests.py" "$build/nightly.xml" "$build-asan/test.xml" "$build-tsan/test.xml"
 [ -z "$failed" ] || {
     echo "nightly: these failed:$failed" >&2

@@ -24,7 +24,13 @@ enum {
     STATUS_CANNOT = 77,
 };
 
-static const unsigned allowed[] = {SYS_read,   SYS_write, SYS_poll,   SYS_exit_group, SYS_brk,
+#if defined(SYS_poll)
+#    define POLL SYS_poll
+#else
+#    define POLL SYS_ppoll
+#endif
+
+static const unsigned allowed[] = {SYS_read,   SYS_write, POLL,       SYS_exit_group, SYS_brk,
                                    SYS_munmap, SYS_mmap,  SYS_mremap, SYS_futex};
 
 static int install_filter(void)

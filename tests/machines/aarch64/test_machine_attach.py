@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Attaching on the emulated machine: programs that check themselves are attached to many times, allocators in
+guarded pages are counted exactly, and programs with stated counts are recorded by the agent from their start."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
+pytest.register_assert_rewrite("cairn_run", "waiting")
+
+from cairn_run import BUILD, CAIRN, PROGRAMS, Recording, environment, expected_totals
+from waiting import DEADLINE_SECONDS, read_until, wait_until
+
+MACHINE = BUILD / "programs" / "machine"
+CYCLES = int(os.environ.get("CAIRN_MACHINE_CYCLES", "5"))
+ROUNDS = 500
+COUNTED = ["empty", "malloc_family", "aligned_forms", "realloc_forms", "zero_sizes", "failing", "string_functions",
+           "temporary", "constructors", "operators"]
+
+
+class Victim:
+    """A program with commands on its input, for use in a with statement."""
+
+    def __init__(self, name, first, *words):
+        self.process = subprocess.Popen([MACHINE / name, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=environment())
+        self.read(first)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def read(self, end):
+        return read_until(self.process.stdout.fileno(), end).decode()
+
+    def do(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+        return self.read(b"\n")
+
+    def end(self):
+        output, _ = self.process.communicate(timeout=DEADLINE_SECONDS)
+        assert self.process.returncode == 0
+        return output.decode()
+
+
+def attach(path, pid):
+    recorder = subprocess.Popen([CAIRN, "record", "-q", "-o", path, "-p", str(pid)], stdin=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, env=environment())
+
+    def answers():
+        assert recorder.poll() is None, recorder.communicate()
+        return subprocess.run([CAIRN, "ctl", path, "status"], capture_output=True, env=environment(),
+                              check=False).returncode == 0
+    wait_until(answers, "the recorder's answer")
+    return recorder
+
+
+def detach(path, recorder):
+    subprocess.run([CAIRN, "ctl", path, "detach"], check=True, capture_output=True, env=environment())
+    _, errors = recorder.communicate(timeout=DEADLINE_SECONDS)
+    assert (recorder.returncode, errors) == (0, b"")
+    return Recording(path, recorder)
+
+
+@pytest.mark.parametrize("name", ["endure_dynamic", "endure_static", "endure_signing"])
+def test_a_program_that_checks_itself_is_not_harmed(tmp_path, name):
+    with Victim(name, b"ready\n") as victim:
+        for cycle in range(CYCLES):
+            path = tmp_path / f"{cycle}.cairn"
+            recorder = attach(path, victim.process.pid)
+            assert detach(path, recorder).totals["allocations"] > 0
+        assert victim.end().endswith(", 0 wrong\n")
+
+
+@pytest.mark.parametrize("name, words", [("guarded_pool", ["guarded"]), ("guarded_pool", []), ("plain_pool", [])])
+def test_an_allocator_behind_landing_pads_is_counted(tmp_path, name, words):
+    path = tmp_path / "pool.cairn"
+    with Victim(name, b"0 0\n", *words) as victim:
+        assert victim.do("10") == "30 20\n"
+        for cycle in range(1, 4):
+            recorder = attach(path, victim.process.pid)
+            said = victim.do(str(ROUNDS))
+            totals = detach(path, recorder).totals
+            assert said == f"{30 + cycle * 3 * ROUNDS} {20 + cycle * 2 * ROUNDS}\n"
+            assert (totals["allocations"], totals["frees"]) == (3 * ROUNDS, 2 * ROUNDS)
+            assert totals["allocated_bytes"] == 180 * ROUNDS
+            path.unlink()
+        victim.do("10")
+        victim.end()
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_the_agent_counts_from_the_start(tmp_path, name):
+    path = tmp_path / "start.cairn"
+    bare = subprocess.run([PROGRAMS / name], capture_output=True, env=environment(), check=False)
+    run = subprocess.run([CAIRN, "record", "-q", "--all-allocators", "-o", path, "--", PROGRAMS / name],
+                         capture_output=True, env=environment(), check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+    recording = Recording(path, run)
+    recording.assert_whole()
+    expected = expected_totals(name)
+    expected.pop("peak_bytes", None)
+    (process,) = recording.report["processes"]
+    assert {cost: process["costs"][cost] for cost in expected} == expected

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_machine: runs tests on emulated AArch64 machines with Debian's own kernel.
+#
+#   tools/aarch64/test_machine.sh BUILD
+#
+# BUILD is a cross build with tests (build.sh). The first machine has all that qemu can emulate, pointer
+# authentication and landing pads among it (-cpu max), and runs tests/machines/aarch64/entries. The second one is
+# a Cortex-A72, which has neither, and runs entries_old.
+#
+# How: qemu-system-aarch64 needs no privilege, no KVM, no network. The root is a file with an ext4 system:
+# Debian's packages (unpack_debian.sh), the sources and the build, at the same paths as here. An initramfs loads
+# the modules for disks. Results come back as a tar file on a second disk: BUILD/results/PROCESSOR. Prints "N
+# passed, N failed"; the status is 0 if all entries have run and passed.
+set -eu
+
+build=$(realpath "$1")
+top=$(realpath "$(dirname "$0")/../..")
+machine=$build/machine
+here=$top/tests/machines/aarch64
+packages="linux-image-cloud-arm64 busybox-static bash coreutils dash findutils gawk grep gzip hostname mount
+    procps sed tar util-linux python3 python3-pytest python3-pyte cmake gdb binutils strace libc6-dbg
+    libcmocka0 libdw1 libelf1 libcurl4 libmicrohttpd12 libdebuginfod1 libsqlite3-0 libpcre2-8-0 libjansson4 libxxhash0
+    libzstd1 zlib1g libstdc++6"
+
+fail() {
+    echo "test_machine: $1" >&2
+    exit 1
+}
+
+make_initramfs() {
+    folder=$machine/initramfs
+    rm -rf "$folder"
+    mkdir -p "$folder/bin" "$folder/dev" "$folder/root" "$folder/modules"
+    cp "$machine/debian/bin/busybox" "$folder/bin"
+    cp "$here/init" "$folder"
+    find "$machine/debian/lib/modules" -name 'virtio*.ko' -exec cp {} "$folder/modules" \;
+    (cd "$folder" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$machine/initramfs.gz"
+}
+
+# The sources, and the build without what only a compiler reads.
+copy_trees() {
+    mkdir -p "$root$top" "$root$build"
+    git -c safe.directory="$top" -C "$top" ls-files -z --cached --others --exclude-standard |
+        tar -c -C "$top" --null -T - --ignore-failed-read 2>/dev/null | tar -x -C "$root$top"
+    tar -c -C "$build" --exclude='*.o' --exclude='*.a' --exclude=CMakeFiles --exclude=./sysroot --exclude=./machine \
+        --exclude=./results . | tar -x -C "$root$build"
+}
+
+make_root() {
+    root=$machine/root
+    rm -rf "$root" "$machine/root.img"
+    cp -a "$machine/debian" "$root"
+    copy_trees
+    mkdir -p "$root/machine"
+    cp "$here/run" "$here/entries" "$here/entries_old" "$root/machine"
+    printf 'BUILD=%s\nSOURCE=%s\n' "$build" "$top" >"$root/machine/environment"
+    printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
+    printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+    printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
+    mke2fs -q -t ext4 -O ^has_journal -d "$root" "$machine/root.img" 4G
+    rm -rf "$root"
+}
+
+# run_machine PROCESSOR ENTRIES SECONDS: after SECONDS of the machine no entry begins.
+run_machine() {
+    name=${1%%,*}
+    rm -f "$machine/results.img"
+    truncate -s 64M "$machine/results.img"
+    timeout $(($3 + 300)) nice qemu-system-aarch64 -M virt -cpu "$1" -smp 2 -m 2048 \
+        -nographic -no-reboot -nic none \
+        -kernel "$machine"/debian/boot/vmlinuz-* -initrd "$machine/initramfs.gz" \
+        -append "console=ttyAMA0 quiet panic=-1 entries=$2 seconds=$3" \
+        -drive "file=$machine/root.img,format=raw,if=virtio,snapshot=on" \
+        -drive "file=$machine/results.img,format=raw,if=virtio" </dev/null || fail "$name has not ended by itself"
+    mkdir -p "$build/results/$name"
+    tar -x -C "$build/results/$name" --strip-components=1 -f "$machine/results.img" || fail "$name has no results"
+}
+
+mkdir -p "$machine"
+rm -rf "$build/results"
+"$top/tools/aarch64/unpack_debian.sh" "$machine/debian" $packages
+make_initramfs
+make_root
+run_machine max,pauth-impdef=on entries 480
+run_machine cortex-a72 entries_old 180
+/usr/bin/python3 "$top/tools/count_tests.py" "$build"/results/*/*.xml
+! cat "$build"/results/*/bad 2>/dev/null
