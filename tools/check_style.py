@@ -61,6 +61,10 @@ LANE_WRITE = re.compile(r"(?<![\w.>])(nursery_(begin|turn|allocate(_\w+)?|free(_
                         r"reserve(_event)?|send_\w+|tick))\s*\(")
 # What creates a file creates it alone: past a link, a pipe or a file that was put there.
 CREATES = re.compile(r"\bO_CREAT\b(?!.*\bO_EXCL\b)")
+# Constants that have one place: base/clock.h, base/page.h.
+CONSTANT = re.compile(r"#\s*define\s+(NS_PER_\w+|MS_PER_S|US_PER_MS|PAGE(_BYTES|_SIZE)?)\b|"
+                      r"\b(NS_PER_\w+|MS_PER_S|US_PER_MS|PAGE(_BYTES|_SIZE)?)\s*=\s*\d")
+CONSTANT_HOMES = ("src/base/clock.h", "src/base/page.h")
 GOTO = re.compile(r"^\s*goto\s+\w+;", re.M)
 OPENING = re.compile(r"// (?:arch/\w+/)?(\w+)(?:,| \(.*\))?:? ")
 OWN_HEADER = re.compile(r'#include "(?:\w+/)*(\w+)\.h"')
@@ -135,7 +139,7 @@ def is_suspect(text, bare_text):
     """Whether any line of a source file of src/ may have a finding: few files have one, and all rules for each line of
     all files take seconds."""
     return bool("ELF_C_READ_MMAP" in bare_text or TARGET_PATH.search(text) or ODD_WORDS.search(text) or
-                any(rule.search(bare_text) for rule in (BANNED_CALL, PRIVATE_WORD, LANE_WRITE, CREATES, GOTO)))
+                any(rule.search(bare_text) for rule in (BANNED_CALL, PRIVATE_WORD, LANE_WRITE, CREATES, CONSTANT, GOTO)))
 
 
 def code_findings(root, path, lines):
@@ -174,6 +178,9 @@ def line_findings(where, line, bare):
         yield f"hooks write to a lane by {LANE_ENTRY}"
     if CREATES.search(bare) and not is_test and "/test_" not in where.as_posix():
         yield "O_CREAT without O_EXCL: file_create, file_create_missing"
+    is_product = not is_test and not where.stem.startswith("fuzz_") and "/test_" not in where.as_posix()
+    if CONSTANT.search(bare) and is_product and where.as_posix() not in CONSTANT_HOMES:
+        yield "base/clock.h and base/page.h have this constant"
     if GOTO.search(bare):
         yield "goto is banned: CLEANUP, or a function of its own"
 

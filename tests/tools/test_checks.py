@@ -240,6 +240,8 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "void x(char *a)\n{\n    strcpy(a, a);\n}\n", "strcpy is banned"),
     ("src/host/a.c", MODULE + "void x(void)\n{\n    goto end;\nend:;\n}\n", "goto is banned"),
     ("src/host/a.c", MODULE + "int a = open(\"x\", O_WRONLY | O_CREAT, 0600);\n", "O_CREAT without O_EXCL"),
+    ("src/host/a.c", MODULE + "#define NS_PER_MS 1000000\n", "have this constant"),
+    ("src/host/a.c", MODULE + "enum {\n    PAGE = 4096\n};\n", "have this constant"),
     ("src/host/a.c", MODULE + "int young_count;\n", "'young' is a private word: recent"),
     ("src/host/a.c", MODULE + "// Nobody reads it.\n", "'Nobody' in a comment: name the subject"),
     ("src/host/a.c", MODULE + "// TO" + "DO: later\n", "without the number of its issue"),
