@@ -69,8 +69,8 @@ enum err recorder_read_map(struct recorder_state *s, struct map_reading *reading
 static enum err find_outside(struct map_reading *reading)
 {
     const pid_t pid = proc_file_living(reading->pid);
-    CLEANUP(fd_closep) int memory_fd = memory_file_open(pid, "mem");
-    reading->pagemap = memory_file_open(pid, "pagemap");
+    CLEANUP(fd_closep) int memory_fd = proc_file_open(pid, "mem");
+    reading->pagemap = proc_file_open(pid, "pagemap");
     const struct memory_source memory = {.read = memory_read, .context = &memory_fd};
     const struct page_source pages = {.read = reading->pagemap >= 0 ? pagemap_read : NULL,
                                       .context = &reading->pagemap};

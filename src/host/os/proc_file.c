@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -22,6 +23,13 @@ bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf
     const int length = snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     return length < (int)sizeof(path) && file_read(path, max_bytes, out, NULL) == ERR_OK &&
            strbuf_result(out) == ERR_OK;
+}
+
+int proc_file_open(pid_t pid, const char *name)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name); // a name that fits
+    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 enum err proc_file_watch(pid_t pid, int *out_fd, struct err_info *info)

@@ -17,6 +17,9 @@
 // text is unreadable, or longer than `max_bytes`.
 bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf *out);
 
+// Open /proc/PID/NAME for reading. -1, with errno: it cannot be opened. The caller closes it.
+int proc_file_open(pid_t pid, const char *name);
+
 // Open a descriptor that tells of the end of a process. ERR_NOT_FOUND: it has ended. The caller
 // closes it.
 enum err proc_file_watch(pid_t pid, int *out_fd, struct err_info *info) MUST_USE;

@@ -2,7 +2,6 @@
 #include "recorder/memory/memory_areas.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,13 +225,6 @@ bool memory_areas_is_guarded(const struct memory_areas *areas, size_t index)
     return guard != NULL && guard->end == area->start && !guard->is_accessible &&
            guard->end - guard->start <= MEMORY_GUARD_BYTES_MAX &&
            memory_area_path(areas, area)[0] == '\0';
-}
-
-int memory_file_open(pid_t pid, const char *name)
-{
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name); // fits
-    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 bool memory_read(void *context, uint64_t address, void *out, size_t size_bytes)

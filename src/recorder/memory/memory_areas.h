@@ -81,9 +81,6 @@ const char *memory_area_path(const struct memory_areas *areas, const struct memo
 // The unused tails of arenas are inaccessible, too, but larger.
 bool memory_areas_is_guarded(const struct memory_areas *areas, size_t index);
 
-// Open a file of a process in /proc, such as "mem"; -1: it may not be opened.
-int memory_file_open(pid_t pid, const char *name);
-
 // Return a memory_source on an open /proc/PID/mem; `context` points to the descriptor.
 bool memory_read(void *context, uint64_t address, void *out, size_t size_bytes);
 

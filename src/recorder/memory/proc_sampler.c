@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/memory/proc_sampler.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,9 +48,7 @@ bool proc_sampler_due(const struct proc_sampler *sampler, uint64_t now_ms)
 // Read /proc/PID/`name` into `buffer` as text. The kernel writes these files, and they are short.
 static bool read_proc(pid_t pid, const char *name, char *buffer, size_t size)
 {
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(fd_closep) int fd = proc_file_open(pid, name);
     if (fd < 0) {
         return false;
     }

@@ -53,8 +53,8 @@ enum err release_estimate_read(pid_t pid, struct release_estimate *out)
     *out = (struct release_estimate){0};
     pid = proc_file_living(pid);
     TRY(memory_areas_read(pid, &r.map));
-    CLEANUP(fd_closep) int memory_fd = memory_file_open(pid, "mem");
-    CLEANUP(fd_closep) int pagemap = memory_file_open(pid, "pagemap");
+    CLEANUP(fd_closep) int memory_fd = proc_file_open(pid, "mem");
+    CLEANUP(fd_closep) int pagemap = proc_file_open(pid, "pagemap");
     if (memory_fd < 0 || pagemap < 0) {
         return ERR_PERMISSION;
     }

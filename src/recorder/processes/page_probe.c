@@ -2,11 +2,9 @@
 #include "recorder/processes/page_probe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -111,9 +109,7 @@ enum err page_probe_touch(int pid)
     if (pages.len == 0) {
         return ERR_OK;
     }
-    char path[32];
-    (void)snprintf(path, sizeof(path), "/proc/%d/mem", living); // fits
-    CLEANUP(fd_closep) int memory = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(fd_closep) int memory = proc_file_open(living, "mem");
     if (memory >= 0) {
         run_child(&(struct touching){.pid = living, .memory = memory, .pages = &pages});
     }

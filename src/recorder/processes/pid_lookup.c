@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -95,10 +94,8 @@ static pid_t find_process(const struct sought *sought)
 // no other gets its number.
 static void keep_open(pid_t pid, uint32_t pid_namespace)
 {
-    char path[64];
     struct stat opened;
-    (void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid); // fits
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = proc_file_open(pid, "ns/pid");
     if (fd >= 0 && fstat(fd, &opened) == 0 && (uint32_t)opened.st_ino == pid_namespace) {
         fd_closep(&g_open.fd);
         g_open.number = pid_namespace;
