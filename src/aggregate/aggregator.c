@@ -64,12 +64,8 @@ static inline bool note_height(struct aggregator *aggregator,
     if (UNLIKELY(aggregator->estimate.is_there)) {
         all_bytes = aggregator_estimate_height(aggregator, process, all_bytes, &own_bytes);
     }
-    if (UNLIKELY(process->book_nodes.len > 0)) {
-        process->other_peak_bytes =
-            max_u64(process->other_peak_bytes, own_bytes - process->book_bytes);
-    } else if (own_bytes > process->record.peak_bytes) {
-        process->record.peak_bytes = own_bytes;
-    }
+    process->pass_peak_bytes = max_u64(process->pass_peak_bytes, own_bytes);
+    process->record.peak_bytes = max_u64(process->record.peak_bytes, own_bytes);
     if (!heap_totals_note_height(&aggregator->totals, count, all_bytes)) {
         return false;
     }

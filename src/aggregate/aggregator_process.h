@@ -42,6 +42,7 @@ struct aggregator_process {
     bool is_unread;           // it did not let its memory map be read in time
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
+    uint64_t pass_peak_bytes; // the most since the recorder set it to 0
     // Of threads that keep books (aggregator_book.h):
     struct u32_vec book_nodes;   // by number of the row; REC_NONE: not defined
     struct u32_vec book_rows;    // likewise; REC_NONE: no allocation yet
@@ -49,7 +50,6 @@ struct aggregator_process {
     uint64_t book_ms;            // when an entry was counted last
     uint64_t book_blocks;        // live
     uint64_t book_bytes;
-    uint64_t other_peak_bytes;   // the most of its blocks that are in no book
     uint32_t thread_count;       // all threads so far
     struct live_map live;        // live blocks
     uint64_t represented_blocks; // blocks that sampled ones stand for, themselves excluded

@@ -46,11 +46,14 @@ def test_scopes_count_what_the_program_does(record, nursery):
     assert found == EXPECTED
 
 
-def test_a_question_within_a_realloc_has_no_answer(record):
-    """The recorder would wait for the end of the realloc, and the program for the recorder."""
-    env = {"LD_PRELOAD": str(PROGRAMS / "libhandover_allocator.so"), "CAIRN_ORDER_PATIENCE": "10000"}
+@pytest.mark.parametrize("books, said", [("1", b"1 1\n"), ("0", b"0 1\n")])
+def test_a_question_within_a_realloc(record, books, said):
+    """In order it has no answer: the recorder would wait for the end of the realloc, and the program for the
+    recorder."""
+    env = {"LD_PRELOAD": str(PROGRAMS / "libhandover_allocator.so"), "CAIRN_ORDER_PATIENCE": "10000",
+           "CAIRN_BOOKS": books}
     recording = record(PROGRAMS / "asks_within", env=env, is_compared=False)
-    assert recording.finished.stdout == b"0 1\n"
+    assert recording.finished.stdout == said
     assert recording.notes["order_timeouts"] == 0
 
 

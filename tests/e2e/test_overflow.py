@@ -20,7 +20,7 @@ def waits_for_another(pid):
 
 
 def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
-    with Conversation(scratch / "w.cairn") as c:
+    with Conversation(scratch / "w.cairn", env={"CAIRN_BOOKS": "0"}) as c:
         program = c.status()["program_pid"]
         with c.stopped_recorder():
             c.process.stdin.write(b"a 100000 10\n")  # 1.6 MB of records; a lane has 0.5 MB at most
@@ -33,6 +33,18 @@ def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
     assert_totals(recording, {"allocations": 100000, "allocated_bytes": 1000000, "frees": 60000,
                               "leaked_allocations": 40000, "peak_bytes": 1000000})
     assert recording.notes["producer_waits"] > 0
+
+
+def test_a_program_that_keeps_books_does_not_wait(scratch):
+    """A row's events are sums, however many there are."""
+    with Conversation(scratch / "b.cairn", env={"CAIRN_BOOKS": "1"}) as c:
+        with c.stopped_recorder():
+            c.do("a 100000 10", "f 60000")
+        recording = c.end()
+    recording.assert_whole()
+    assert_totals(recording, {"allocations": 100000, "allocated_bytes": 1000000, "frees": 60000,
+                              "leaked_allocations": 40000, "peak_bytes": 1000000})
+    assert recording.notes["producer_waits"] == 0
 
 
 def outrun(path, before="a 1000 5000", meanwhile=("a 300000 10", "f 101000"), seed=1):

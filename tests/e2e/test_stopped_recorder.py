@@ -70,7 +70,7 @@ KEPT, LOST, LATER = 1000, 48, 3000  # bytes of blocks from before, meanwhile and
 def test_recording_goes_on_when_the_recorder_does(scratch):
     """Twice. Blocks from before the gap that are freed afterwards pair, blocks of the gap are noted when they are
     freed, and later ones are as exact as ever."""
-    with Conversation(scratch / "gap.cairn") as c:
+    with Conversation(scratch / "gap.cairn", env={"CAIRN_BOOKS": "0"}) as c:
         for _ in range(2):
             c.do(f"a 10 {KEPT}")
             with c.stopped_recorder():
@@ -91,3 +91,19 @@ def test_recording_goes_on_when_the_recorder_does(scratch):
     assert recording.notes["unrecorded_frees"] == lost["missed_allocations"]
     assert (recording.totals["leaked_allocations"], recording.totals["leaked_bytes"]) == (7, 7 * LATER)
     assert [mark["kind"] for mark in recording.report["marks"]] == ["stop", "start"] * 2
+
+
+def test_what_threads_keep_in_books_is_not_lost(scratch):
+    """However long the recorder stands still: rows are sums, and words pair the blocks."""
+    with Conversation(scratch / "books.cairn", env={"CAIRN_BOOKS": "1"}) as c:
+        for _ in range(2):
+            c.do(f"a 10 {KEPT}")
+            with c.stopped_recorder():
+                c.do(f"a {MANY} {LOST}")
+            c.do("f 10", f"f {MANY}", f"a 3 {LATER}", "f 3")
+        c.do(f"a 7 {LATER}")
+        recording = c.end()
+    recording.assert_whole()
+    assert recording.totals["allocations"] == 2 * (10 + MANY + 3) + 7
+    assert recording.totals["frees"] == 2 * (10 + MANY + 3)
+    assert (recording.totals["leaked_allocations"], recording.totals["leaked_bytes"]) == (7, 7 * LATER)

@@ -53,18 +53,20 @@ enum {
     PUSH_MIN_BYTES = 32 << 20, // the libraries that it loads take some
 };
 
-// Return the memory limit of cairn. The default is a quarter of the available memory: the rest is
-// for the program.
-static uint64_t max_memory_bytes(const struct record_settings *settings)
+// Return the usual memory limit of cairn, a quarter of the available memory: the rest is for the
+// program.
+static uint64_t usual_memory_bytes(void)
 {
     enum {
         SHARE = 4
     };
-    if (settings->recorder.max_memory_bytes != 0) {
-        return settings->recorder.max_memory_bytes;
-    }
-    const uint64_t share = memory_limit_here() / SHARE;
-    return share > MEMORY_BUDGET_MIN ? share : MEMORY_BUDGET_MIN;
+    return max_u64(memory_limit_here() / SHARE, MEMORY_BUDGET_MIN);
+}
+
+static uint64_t max_memory_bytes(const struct record_settings *settings)
+{
+    const uint64_t given = settings->recorder.max_memory_bytes;
+    return given != 0 ? given : usual_memory_bytes();
 }
 
 // Return the part of it for the recorder itself.
@@ -337,6 +339,7 @@ static void record_with(const struct record_settings *settings,
     options.preload_library = strbuf_text(&library);
     options.tool_version = CAIRN_VERSION;
     options.max_memory_bytes = recorder_memory_bytes(settings);
+    options.is_short_of_memory = max_memory_bytes(settings) < usual_memory_bytes();
     options.cgroup_root = cgroup_root != NULL ? cgroup_root : "/sys/fs/cgroup";
     if (run->push.report != NULL) {
         options.lost_profiles = &run->push.report->lost_count;

@@ -83,13 +83,62 @@ static void note_process_peak(const struct drain *drain, uint32_t slot)
     }
 }
 
+// What the processes of this moment have had in one pass.
+struct others {
+    uint64_t live_bytes;  // of processes without books, now,
+    uint64_t pass_bytes;  // at most since the latest pass,
+    uint64_t most_bytes;  // and ever
+    uint64_t books_bytes; // of processes with books, ever
+    uint32_t count;       // without books
+};
+
+static struct others others_of(const struct drain *drain)
+{
+    struct others others = {0};
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
+        struct aggregator_process *process = drain->processes[slot].aggregator;
+        if (process == NULL || process->is_ended) {
+            continue;
+        }
+        if (process->book_nodes.len > 0) {
+            const int64_t most = atomic_load_explicit(
+                &drain->session->words->shares[slot].most_bytes, memory_order_relaxed);
+            others.books_bytes += most > 0 ? (uint64_t)most : 0;
+        } else {
+            others.live_bytes += process->live_bytes;
+            others.pass_bytes += max_u64(process->pass_peak_bytes, process->live_bytes);
+            others.most_bytes += process->record.peak_bytes;
+            others.count++;
+            process->pass_peak_bytes = 0;
+        }
+    }
+    return others;
+}
+
+// Add the blocks of processes that keep no books: what they had at most since the latest pass, and
+// then what they have.
+static void add_others(struct drain *drain)
+{
+    const struct others others = others_of(drain);
+    // Threads do not wait for these to be added: the sum may combine what the others had at one
+    // moment of the pass with what the books had at another one. So it is wrong by at most what
+    // either of them ever had. Of several others, the most may be of several moments, too.
+    const uint64_t error_bytes =
+        others.count > 1 ? others.most_bytes : min_u64(others.most_bytes, others.books_bytes);
+    drain->aggregator->book_other_bytes = max_u64(drain->aggregator->book_other_bytes, error_bytes);
+    add_to_sum(drain, (int64_t)(others.pass_bytes - drain->others_bytes));
+    add_to_sum(drain, (int64_t)(others.live_bytes - others.pass_bytes));
+    drain->others_bytes = others.live_bytes;
+}
+
 void drain_books_end_process(struct drain *drain, uint32_t slot)
 {
     struct words_file *words = drain->session->words;
     if (words == NULL) {
         return;
     }
-    note_peak(drain); // before the rest leaves the sum: until then what the process held counts
+    add_others(drain); // it may be one of them
+    note_peak(drain);  // before the rest leaves the sum: until then what the process held counts
     // Relaxed: its threads have ended.
     struct words_share *share = words->shares + slot;
     note_process_peak(drain, slot);
@@ -113,26 +162,6 @@ void drain_books_ended_process(const struct drain *drain, struct aggregator_proc
     if (drain->left_number != 0 && drain->left_number <= process->end_peak_number) {
         process->end_peak_number = drain->left_number;
     }
-}
-
-// Add the blocks of processes that keep no books.
-static void add_others(struct drain *drain)
-{
-    uint64_t live_bytes = 0;
-    uint64_t most_bytes = 0;
-    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
-        const struct aggregator_process *process = drain->processes[slot].aggregator;
-        if (process != NULL && !process->is_ended) {
-            live_bytes += process->live_bytes - process->book_bytes;
-            most_bytes += process->book_nodes.len > 0 ? process->other_peak_bytes
-                                                      : process->record.peak_bytes;
-        }
-    }
-    // Threads do not wait for these to be added: at any moment the sum may lack them, or have them
-    // still.
-    drain->aggregator->book_other_bytes = max_u64(drain->aggregator->book_other_bytes, most_bytes);
-    add_to_sum(drain, (int64_t)(live_bytes - drain->others_bytes));
-    drain->others_bytes = live_bytes;
 }
 
 enum err drain_books_end_pass(struct drain *drain)

@@ -48,6 +48,7 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
             err = ERR_CORRUPT;
         }
     }
+    reader->events += unknown_frees; // these have no records
     aggregator_count_unknown(aggregator, reader->thread.process, unknown_frees);
     return err;
 }

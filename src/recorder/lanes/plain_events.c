@@ -116,8 +116,9 @@ end_run(struct aggregator *aggregator, struct aggregator_process *process, const
     const uint64_t others_bytes = sums->live_bytes - process->live_bytes;
     if (run->highest_bytes > 0) {
         sums->slice_max_bytes = max_u64(sums->slice_max_bytes, run->highest_bytes);
-        process->record.peak_bytes =
-            max_u64(process->record.peak_bytes, run->highest_bytes - others_bytes);
+        const uint64_t own_bytes = run->highest_bytes - others_bytes;
+        process->pass_peak_bytes = max_u64(process->pass_peak_bytes, own_bytes);
+        process->record.peak_bytes = max_u64(process->record.peak_bytes, own_bytes);
     }
     sums->allocations += allocations;
     sums->allocated_bytes += change_bytes + run->freed_bytes;

@@ -9,12 +9,18 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "base/order.h"
+#include "host/containers/vec.h"
 
 // Of address: so many words are read at once.
 #define CHUNK_BITS  20
 #define CHUNK_BYTES (1u << CHUNK_BITS)
 #define PAGE_BITS   WORDS_COARSE_BITS // blocks are sorted page by page
+
+#define READ_BUCKETS 64u // of entries
+
+DEFINE_VEC(word_block_vec, struct word_block);
 
 enum {
     PAGES = CHUNK_BYTES >> PAGE_BITS,
@@ -56,6 +62,8 @@ struct listing {
     struct word_block latest; // not reported yet; row 0: none
     uint32_t since_pause;     // blocks
     bool is_left;             // the visitor does not go on
+    struct word_block_vec entries;
+    size_t next_entry;
 };
 
 // Report a block, unless it overlaps the one before: then report the older one as stale.
@@ -77,8 +85,28 @@ static void report(struct listing *l, const struct word_block *block)
     l->latest = *block;
 }
 
+static void pause_sometimes(struct listing *l)
+{
+    if (l->since_pause >= BLOCK_WORDS_PAUSE && l->visitor->goes_on != NULL) {
+        l->since_pause = 0;
+        l->is_left = !l->visitor->goes_on(l->visitor->context);
+    }
+}
+
+// Report the blocks below `address` that have entries.
+static void report_entries(struct listing *l, uint64_t address)
+{
+    while (!l->is_left && l->next_entry < l->entries.len &&
+           l->entries.items[l->next_entry].address < address) {
+        report(l, l->entries.items + l->next_entry++);
+        l->since_pause++;
+        pause_sometimes(l);
+    }
+}
+
 static void end_report(struct listing *l)
 {
+    report_entries(l, UINT64_MAX);
     if (l->latest.row != 0) {
         l->visitor->live(l->visitor->context, &l->latest);
         l->latest.row = 0;
@@ -145,17 +173,10 @@ static void visit_page(struct listing *l, uint32_t page, uint64_t address)
         qsort(l->blocks, l->block_count, sizeof(l->blocks[0]), by_address);
     }
     for (uint32_t i = 0; i < l->block_count; i++) {
+        report_entries(l, l->blocks[i].address);
         report(l, &l->blocks[i]);
     }
     l->since_pause += l->block_count;
-}
-
-static void pause_sometimes(struct listing *l)
-{
-    if (l->since_pause >= BLOCK_WORDS_PAUSE && l->visitor->goes_on != NULL) {
-        l->since_pause = 0;
-        l->is_left = !l->visitor->goes_on(l->visitor->context);
-    }
 }
 
 // Read a part of the file; false: it is shorter, or cannot be read.
@@ -219,6 +240,68 @@ static int by_region(const void *a, const void *b)
     return order_u64(x->address, y->address) ?: order_u64(x->offset, y->offset);
 }
 
+static MUST_USE enum err
+add_buckets(const struct entry_bucket *buckets, uint64_t count, struct word_block_vec *out)
+{
+    for (uint64_t i = 0; i < count * ENTRY_BUCKET; i++) {
+        const struct block_entry *entry = &buckets[i / ENTRY_BUCKET].entries[i % ENTRY_BUCKET];
+        // The copy is private.
+        const uint64_t address = atomic_load_explicit(&entry->address, memory_order_relaxed);
+        const uint64_t word = atomic_load_explicit(&entry->word, memory_order_relaxed);
+        const uint64_t size = atomic_load_explicit(&entry->size_bytes, memory_order_relaxed);
+        if (address != 0 && word_row(word) != 0 && size >> WORDS_ADDRESS_BITS == 0) {
+            TRY(word_block_vec_push(out, entry_block(address, word, size)));
+        }
+    }
+    return ERR_OK;
+}
+
+// Return where the file has data from `at` on, at the start of a bucket; `end` if nowhere before.
+static uint64_t next_data(int fd, uint64_t offset, uint64_t at, uint64_t end)
+{
+    const off_t data = lseek(fd, (off_t)(offset + at), SEEK_DATA);
+    if (data < 0) {
+        return errno == ENXIO ? end : at;
+    }
+    const uint64_t found = max_u64((uint64_t)data, offset + at) - offset;
+    return min_u64(found / sizeof(struct entry_bucket) * sizeof(struct entry_bucket), end);
+}
+
+// Append the blocks of the entries whose region begins at `offset` of the file, by address.
+static MUST_USE enum err read_entries_at(int fd, uint64_t offset, struct word_block_vec *out)
+{
+    struct entry_bucket buckets[READ_BUCKETS];
+    const uint64_t end = ENTRY_BYTES_ALL;
+    uint64_t at = next_data(fd, offset, 0, end);
+    while (at < end) {
+        const ssize_t got =
+            pread(fd, buckets, min_u64(sizeof(buckets), end - at), (off_t)(offset + at));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        const uint64_t count = got > 0 ? (uint64_t)got / sizeof(buckets[0]) : 0;
+        if (count == 0) {
+            return ERR_IO;
+        }
+        TRY(add_buckets(buckets, count, out));
+        at = next_data(fd, offset, at + count * sizeof(buckets[0]), end);
+    }
+    word_block_vec_sort(out, by_address);
+    return ERR_OK;
+}
+
+// Read the entries of a process.
+static MUST_USE enum err read_entries(struct listing *l, uint32_t process)
+{
+    for (uint32_t i = 0; i < WORDS_REGIONS_MAX; i++) {
+        const uint64_t note = atomic_load_explicit(&l->file.regions[i], memory_order_relaxed);
+        if (note == words_region_note(process, ENTRY_PLACE)) {
+            return read_entries_at(l->fd, l->base + words_region_offset(i), &l->entries);
+        }
+    }
+    return ERR_OK;
+}
+
 // Find the regions of a process and return their number. A place that is there twice counts once.
 static uint32_t find_regions(struct listing *l, uint32_t process)
 {
@@ -244,6 +327,9 @@ static uint32_t find_regions(struct listing *l, uint32_t process)
 
 static void listing_freep(struct listing **l)
 {
+    if (*l != NULL) {
+        word_block_vec_release(&(*l)->entries);
+    }
     free(*l);
 }
 
@@ -261,6 +347,7 @@ enum err block_words_list(int words_fd,
     l->base = base;
     l->visitor = visitor;
     bool is_read = read_part(words_fd, base, &l->file, sizeof(l->file));
+    TRY(is_read ? read_entries(l, process) : ERR_OK);
     const uint32_t count = is_read ? find_regions(l, process) : 0;
     for (uint32_t i = 0; i < count && is_read; i++) {
         is_read = visit_region(l, l->regions[i].offset, l->regions[i].address);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // block_words_list: lists the live blocks of a process by their words
-// (session/books/block_words.h), in the order of their addresses.
+// (session/books/block_words.h) and entries (block_entries.h there), in the order of their
+// addresses.
 //
-// Words are read with pread, a chunk of address at a time: a hole in the file stays a hole, which a
-// mapping would fill with pages. Each chunk is copied once. Whatever is in the file, addresses
-// ascend and are inside the regions; rows and births are within their bits, and the caller checks
-// what they mean.
+// Both are read with pread, words a chunk of address at a time: a hole in the file stays a hole,
+// which a mapping would fill with pages. Each chunk is copied once. Whatever is in the file,
+// addresses ascend, and those of words are inside the regions; rows and births are within their
+// bits, and the caller checks what they mean.
 //
 // Stale words. Live blocks of malloc do not overlap. So if two listed blocks do, the older one was
 // freed past the hooks, and if they are of one age, the one that starts inside the other. It is
@@ -20,7 +21,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "session/books/block_words.h"
+#include "session/books/block_entries.h"
 
 enum {
     BLOCK_WORDS_PAUSE = 4096 // about a millisecond of work

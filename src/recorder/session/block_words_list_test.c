@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "target/producer/words/live_words.h"
+#include "target/producer/words/live_entries.h"
 #include "target/producer/words/test_words_heap.h"
 
 enum {
@@ -227,6 +227,37 @@ static void others_are_served_between_chunks(void **state)
     (void)close(fd);
 }
 
+// Blocks with entries are among those with words.
+static void entries_are_listed_in_order(void **state)
+{
+    (void)state;
+    struct found *found = calloc(1, sizeof(*found));
+    int fd = words_file_new();
+    assert_non_null(found);
+    struct process_words *words = open_words(&fd, 1, WORDS_TINY_NEVER);
+    struct words_ended ended;
+    struct word_block taken;
+    for (uint32_t i = 0; i < 6000; i++) {
+        const struct word_block block = {.address = 0x10000000 + (uint64_t)64 * i,
+                                         .size_bytes = 40,
+                                         .row = 1 + i,
+                                         .birth_ms = i};
+        assert_true(i % 3 == 0 ? words_put(words, &block, &ended) : entries_put(words, &block));
+    }
+    assert_true(entries_take(words, 0x10000000 + 64, &taken));
+    list(fd, 1, found);
+    assert_int_equal(found->live_count, 5999);
+    assert_int_equal(found->stale_count, 0);
+    for (uint32_t i = 0; i < 5999; i++) {
+        const uint32_t number = i == 0 ? 0 : i + 1;
+        assert_int_equal(found->live[i].row, 1 + number);
+        assert_int_equal(found->live[i].birth_ms, number);
+        assert_int_equal(found->live[i].size_bytes, 40);
+    }
+    (void)close(fd);
+    free(found);
+}
+
 static void write_random(int fd, uint64_t offset, uint64_t count, uint64_t *random)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -243,12 +274,13 @@ static void a_scribbled_file_is_listed_within_bounds(void **state)
     (void)state;
     struct found *found = calloc(1, sizeof(*found));
     assert_non_null(found);
+    uint32_t entry_count = 0; // their addresses may be anything
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t random = seed * 991;
         int fd = words_file_new();
         const uint64_t notes[] = {words_region_note(1, 100),
                                   words_region_note(1, 100),
-                                  words_region_note(1, WORDS_PLACES + 5),
+                                  words_region_note(1, ENTRY_PLACE),
                                   (uint64_t)1 << 32,
                                   words_region_note(1, WORDS_PLACES - 1),
                                   next_random(&random)};
@@ -256,6 +288,7 @@ static void a_scribbled_file_is_listed_within_bounds(void **state)
         assert_int_equal(pwrite(fd, notes, sizeof(notes), at), sizeof(notes));
         for (uint32_t i = 0; i < 6; i++) {
             const uint64_t offset = words_region_offset(i);
+            write_random(fd, offset, 300, &random); // notes of pages, or entries
             write_random(fd, offset + offsetof(struct words_region, coarse), 300, &random);
             write_random(fd, offset + offsetof(struct words_region, large), 300, &random);
             write_random(fd, offset + offsetof(struct words_region, middle), 1000, &random);
@@ -265,12 +298,13 @@ static void a_scribbled_file_is_listed_within_bounds(void **state)
         list(fd, 1, found);
         for (uint32_t i = 0; i < found->live_count; i++) {
             const uint32_t place = words_place(found->live[i].address);
-            assert_true(place == 100 || place == WORDS_PLACES - 1);
+            entry_count += place != 100 && place != WORDS_PLACES - 1;
             assert_int_not_equal(found->live[i].row, 0);
             assert_true(found->live[i].size_bytes >> WORDS_ADDRESS_BITS == 0);
         }
         (void)close(fd);
     }
+    assert_int_not_equal(entry_count, 0);
     free(found);
 }
 
@@ -292,6 +326,7 @@ int main(void)
         cmocka_unit_test(live_blocks_are_listed_in_order),
         cmocka_unit_test(regions_are_listed_in_order),
         cmocka_unit_test(others_are_served_between_chunks),
+        cmocka_unit_test(entries_are_listed_in_order),
         cmocka_unit_test(a_scribbled_file_is_listed_within_bounds),
         cmocka_unit_test(a_short_file_is_an_error),
     };

@@ -36,6 +36,7 @@ static void foresee(bool is_strict)
         return;
     }
     unwind_thread_foresee(t->unwind);
+    process_words_foresee(&g_process->words);
     t->producer.is_clockless |= is_strict;
     if (is_strict && t->producer.is_ordered) {
         thread_state_close(t);

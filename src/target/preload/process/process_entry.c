@@ -88,9 +88,7 @@ void process_entry_open_words(struct process_words *words,
 {
     const struct words_source source = {
         .base = SESSION_WORDS_OFFSET, .open = open_memory, .context = mapping};
-    if (process_words_open(words, &source, number, tiny_below()) != ERR_OK) {
-        words->directory = NULL; // then its events are sent
-    }
+    (void)!process_words_open(words, &source, number, tiny_below()); // if not, events are sent
 }
 
 uint32_t process_entry_flags(bool is_forked)

@@ -82,7 +82,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     lane_producer_init(&t->producer, session, lane);
     t->producer.freed = thread_way_freed();
     nursery_init(&t->producer);
-    if (g_process->words.directory != NULL) {
+    if (process_words_are_open(&g_process->words)) {
         book_begin(&t->producer, &g_process->words, (uint32_t *)(void *)(memory + l.rows));
     }
     // With a given seed a thread draws the same numbers in each run.

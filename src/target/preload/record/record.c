@@ -344,32 +344,22 @@ static void expect_deferred(const struct thread_state *t, uint64_t stamp)
     expect(t, LANE_PENDING_DEFERRED, before != 0 ? before - 1 : stamp);
 }
 
-// Whether an event of a handler can be said in words.
-static bool has_word(struct process_words *words, const struct event *event)
-{
-    return !book_is_custom(event->address) ||
-           (event->kind == EVENT_FREE ? words_have(words, event->address)
-                                      : words_have_room(words, event->address, event->size_bytes));
-}
-
 // Let words say at once what happens in a handler: another thread may free the block before the
 // event is counted. False: there is nothing to count.
 static bool note_in_words(struct thread_state *t, struct event *event, uint32_t recording)
 {
     struct process_words *words = t->producer.words;
-    const bool has = has_word(words, event);
-    event->stamp = has ? BOOK_GIVEN_LATER : BOOK_GIVEN_ALONE; // it happened before it is sent
-    expect_deferred(t, STAMP_MAX); // no event of books has a stamp, so nothing waits for it
-    if (event->kind == EVENT_FREE && has) {
+    event->stamp = BOOK_GIVEN_LATER; // it happened before it is sent
+    expect_deferred(t, STAMP_MAX);   // no event of books has a stamp, so nothing waits for it
+    if (event->kind == EVENT_FREE) {
         event->freed = (struct freed_note){.stamp = 1, .taken = book_take(words, event->address)};
         return event->freed.taken.row != BOOK_ROW_LATER; // who allocated it counts both
     }
-    if (event->kind == EVENT_REALLOC && event->freed.stamp == 0 &&
-        words_have(words, event->old_address)) { // it may be at the same address
+    if (event->kind == EVENT_REALLOC && event->freed.stamp == 0) { // it may be at the same address
         event->freed =
             (struct freed_note){.stamp = 1, .taken = book_take(words, event->old_address)};
     }
-    if (event->kind != EVENT_FREE && has && recording == SESSION_RECORD_ALL) {
+    if (event->kind != EVENT_FREE && recording == SESSION_RECORD_ALL) {
         book_put_later(words, event->address, event->size_bytes);
     }
     return true;

@@ -9,6 +9,36 @@ static struct book_counter *counters_of(const struct lane_producer *p)
     return lane_book_tables(p->lane)->counters;
 }
 
+// Store what says which block is at the address; of row 0, only end what is stale. false: there is
+// no room for it.
+static bool
+put_block(struct process_words *words, const struct word_block *block, struct words_ended *ended)
+{
+    const bool is_put = (LIKELY((block->address & WIRE_CUSTOM_BLOCK) == 0) ||
+                         words_have_room(words, block->address, block->size_bytes)) &&
+                        words_put(words, block, ended);
+    if (!is_put) {
+        ended->count = 0;
+    }
+    if (UNLIKELY(entries_are_used(words))) {
+        entries_end(words, block->address, ended);
+    }
+    return LIKELY(is_put) || block->row == 0 || entries_put(words, block);
+}
+
+static bool take_block(struct process_words *words, uint64_t address, struct word_block *out)
+{
+    return LIKELY(words_take(words, address, out)) ||
+           (UNLIKELY(entries_are_used(words)) && entries_take(words, address, out));
+}
+
+static bool
+settle_block(struct process_words *words, const struct word_block *block, uint32_t before)
+{
+    return words_settle(words, block, before) ||
+           (UNLIKELY(entries_are_used(words)) && entries_settle(words, block, before));
+}
+
 static struct words_share *share_of(const struct lane_producer *p)
 {
     return p->words->file->shares + p->lane->process_index;
@@ -77,7 +107,7 @@ ALWAYS_INLINE void change_sum(struct lane_producer *p, int64_t delta_bytes)
 
 void book_leave(const struct process_words *words, struct session_header *session, uint32_t slot)
 {
-    if (words->directory == NULL) {
+    if (!process_words_are_open(words)) {
         return;
     }
     struct words_share *share = words->file->shares + slot;
@@ -93,7 +123,7 @@ void book_leave_image(const struct process_words *words,
                       struct session_header *session,
                       uint32_t slot)
 {
-    if (words->directory != NULL) {
+    if (process_words_are_open(words)) {
         shared_sum_leave(&session->sum, words_share_take_threads(words->file->shares + slot));
         book_leave(words, session, slot);
     }
@@ -283,7 +313,7 @@ bool book_allocate(struct lane_producer *p, uint64_t address, uint64_t size_byte
     struct words_ended ended;
     const struct word_block block = {
         .address = address, .size_bytes = size_bytes, .birth_ms = p->now_ms, .row = p->rows[slot]};
-    const bool is_put = words_put(p->words, &block, &ended);
+    const bool is_put = put_block(p->words, &block, &ended);
     if (UNLIKELY(!is_put || block.row == 0)) {
         lose(p);
         return count_ended(p, &ended);
@@ -301,21 +331,21 @@ void book_pass(struct lane_producer *p, uint64_t address, uint64_t size_bytes)
     struct words_ended ended;
     const struct word_block block = {.address = address, .size_bytes = size_bytes};
     forget_latest(p);
-    (void)words_put(p->words, &block, &ended); // without a region there is nothing to end
+    (void)put_block(p->words, &block, &ended); // it only ends
     (void)count_ended(p, &ended);              // if false, the next event fails, too
 }
 
-struct word_block book_take(const struct process_words *words, uint64_t address)
+struct word_block book_take(struct process_words *words, uint64_t address)
 {
     struct word_block block;
-    return words_take(words, address, &block) ? block : (struct word_block){.address = address};
+    return take_block(words, address, &block) ? block : (struct word_block){.address = address};
 }
 
 void book_put_back(struct process_words *words, const struct word_block *block)
 {
     struct words_ended ended;
     if (block->row != 0) {
-        (void)words_put(words, block, &ended); // it was there, so its region is
+        (void)put_block(words, block, &ended); // it was there, so its region or its entry is
     }
 }
 
@@ -342,25 +372,12 @@ bool book_free(struct lane_producer *p, uint64_t address)
     return book_count_freed(p, &block);
 }
 
-bool book_admits_custom(const struct lane_producer *p, uint64_t address, uint64_t size_bytes)
-{
-    if (p->given_stamp != 0) {
-        return p->given_stamp == BOOK_GIVEN_LATER;
-    }
-    return words_have_room(p->words, address, size_bytes);
-}
-
-bool book_has_custom(const struct lane_producer *p, uint64_t address)
-{
-    return words_have(p->words, address);
-}
-
 void book_put_later(struct process_words *words, uint64_t address, uint64_t size_bytes)
 {
     struct words_ended ended;
     const struct word_block block = {
         .address = address, .size_bytes = size_bytes, .row = BOOK_ROW_LATER};
-    (void)words_put(words, &block, &ended);
+    (void)put_block(words, &block, &ended);
 }
 
 bool book_allocate_later(struct lane_producer *p,
@@ -374,7 +391,7 @@ bool book_allocate_later(struct lane_producer *p,
         lose(p);
         return true;
     }
-    if (words_settle(p->words, &block, BOOK_ROW_LATER)) {
+    if (settle_block(p->words, &block, BOOK_ROW_LATER)) {
         p->lane->nursery.last_allocated = address;
         p->last_row = block.row;
         return count_allocated(p, block.row, size_bytes);

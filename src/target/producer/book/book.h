@@ -35,7 +35,7 @@
 #include "base/compiler.h"
 #include "session/books/book_layout.h"
 #include "target/producer/lane_producer.h"
-#include "target/producer/words/live_words.h"
+#include "target/producer/words/live_entries.h"
 
 #define BOOK_ROW_LATER WORD_ROW_MAX
 
@@ -45,21 +45,8 @@ ALWAYS_INLINE bool book_is_kept(const struct lane_producer *p)
     return p->words != NULL;
 }
 
-// lane_producer.given_stamp of an event of a handler: the block has a word of BOOK_ROW_LATER, or
-// none.
+// lane_producer.given_stamp of an event of a handler.
 #define BOOK_GIVEN_LATER 1u
-#define BOOK_GIVEN_ALONE 2u
-
-// A program's own allocator may have handles instead of addresses, which may be closer to each
-// other than their blocks are long. Such blocks have no words: their events are sent one by one.
-ALWAYS_INLINE bool book_is_custom(uint64_t address)
-{
-    return UNLIKELY((address & WIRE_CUSTOM_BLOCK) != 0);
-}
-
-// Whether a new block of such an allocator, and one that is freed, is in the book.
-bool book_admits_custom(const struct lane_producer *p, uint64_t address, uint64_t size_bytes);
-bool book_has_custom(const struct lane_producer *p, uint64_t address);
 
 // Begin to keep a book in a lane that was just claimed. `rows`: memory for the number of the row of
 // each stack slot, zero.
@@ -96,7 +83,7 @@ bool book_free(struct lane_producer *p, uint64_t address) MUST_USE;
 bool book_count_freed(struct lane_producer *p, const struct word_block *block) MUST_USE;
 
 // Take the word of a block that is about to be freed or moved. Its row is 0 if it has none.
-struct word_block book_take(const struct process_words *words, uint64_t address) MUST_USE;
+struct word_block book_take(struct process_words *words, uint64_t address) MUST_USE;
 
 // Store a word that was taken, because the block stays.
 void book_put_back(struct process_words *words, const struct word_block *block);

@@ -355,9 +355,6 @@ static bool reallocate_in_book(struct lane_producer *p,
                                uint32_t slot,
                                struct freed_note freed)
 {
-    if (book_is_custom(old_address) && freed.stamp == 0 && !book_has_custom(p, old_address)) {
-        return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
-    }
     const struct word_block old = freed.stamp != 0 ? freed.taken : book_take(p->words, old_address);
     return book_count_freed(p, &old) &&
            (old.row == 0 || pass_growth(p, old.size_bytes, size_bytes, slot)) &&

@@ -245,8 +245,7 @@ ALWAYS_INLINE bool
 nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
     const struct nursery *n = &p->lane->nursery;
-    if (book_is_kept(p) &&
-        (!book_is_custom(address) || book_admits_custom(p, address, size_bytes))) {
+    if (book_is_kept(p)) {
         return LIKELY(p->given_stamp == 0)
                    ? (p->directory != NULL && book_try_allocate(p, address, size_bytes, slot)) ||
                          book_allocate(p, address, size_bytes, slot)
@@ -349,7 +348,7 @@ ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, 
 ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
 {
     struct nursery *n = &p->lane->nursery;
-    if (book_is_kept(p) && (!book_is_custom(address) || book_has_custom(p, address))) {
+    if (book_is_kept(p)) {
         return (p->directory != NULL && book_try_free(p, address)) || book_free(p, address);
     }
     const bool is_temporary = n->last_allocated == address;

@@ -86,29 +86,6 @@ bool words_settle(const struct process_words *words,
                                              : settle_in(at.fine, block, before, WORDS_FINE_BITS);
 }
 
-static bool is_in(const _Atomic uint8_t *has,
-                  const _Atomic uint64_t *word,
-                  uint64_t address,
-                  uint32_t grain_bits)
-{
-    return words_has(has) && word_is_at(word_load(word), address, grain_bits);
-}
-
-bool words_have(const struct process_words *words, uint64_t address)
-{
-    struct words_region *region = process_words_find(words, address);
-    if (region == NULL) {
-        return false;
-    }
-    const struct words_at at = words_at(region, address);
-    const _Atomic uint8_t *small = &at.page->has_fine;
-    const bool is_tiny = words_has(small) && word_load(at.fine) == WORD_MARKER;
-    return is_in(&at.page->has_coarse, at.coarse, address, WORDS_COARSE_BITS) ||
-           is_in(&at.page->has_middle, at.middle, address, WORDS_MIDDLE_BITS) ||
-           (is_tiny ? is_in(small, at.tiny, address, WORDS_TINY_BITS)
-                    : is_in(small, at.fine, address, WORDS_FINE_BITS));
-}
-
 static bool has_room_in(const _Atomic uint64_t *word, uint64_t address, uint32_t grain_bits)
 {
     const uint64_t seen = word_load(word);

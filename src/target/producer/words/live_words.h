@@ -31,7 +31,8 @@
 //
 // Context: T, any thread, and its signal handlers in the middle of these functions: a handler's
 // block has another word than the one that was interrupted. No lock, no system call but for a new
-// region. Failure: no region; nothing is changed then.
+// region. Failure: no region; nothing is changed then, and the block has an entry
+// (live_entries.h).
 #pragma once
 
 #include <stdatomic.h>
@@ -43,7 +44,7 @@
 #include "session/books/block_words.h"
 #include "target/producer/words/process_words.h"
 
-#define WORDS_ENDED_MAX 4u // one of each table
+#define WORDS_ENDED_MAX 5u // one of each table, and an entry
 
 // The blocks whose words were stale.
 struct words_ended {
@@ -283,9 +284,6 @@ words_take_small(const struct words_at *at, uint64_t address, struct word_block 
            (word_load(at->fine) == WORD_MARKER &&
             words_take_from(at, at->tiny, address, WORDS_TINY_BITS, out));
 }
-
-// Whether a block has a word.
-bool words_have(const struct process_words *words, uint64_t address);
 
 // Whether the word of a new block would take the place of no other block's. A program's own
 // allocator may have handles that are closer to each other than its blocks are long.

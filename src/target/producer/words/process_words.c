@@ -9,7 +9,7 @@
 
 _Static_assert(sizeof(struct process_words) <= PAGE_BYTES, "one page is wiped");
 
-#define DIRECTORY_BYTES ((size_t)WORDS_PLACES * sizeof(_Atomic(struct words_region *)))
+#define DIRECTORY_BYTES ((size_t)WORDS_CUSTOM_REGIONS * sizeof(_Atomic(struct words_region *)))
 #define WINDOW_BYTES    (WORDS_GROUP * sizeof(struct words_region))
 
 // A window: where the room of its group begins, 0 if it has none | WINDOW_OPEN | the group.
@@ -86,15 +86,15 @@ static void give_up_group(struct words_file *file, uint32_t group)
                               memory_order_release);
 }
 
-// Claim a group and map room for it, without room if `is_lean`. 0: not possible.
-static uint64_t open_window(struct process_words *words, bool is_lean)
+// Claim a group, and map room for it if it is to have some. 0: not possible.
+static uint64_t open_window(struct process_words *words, bool has_room)
 {
     uint32_t group;
     if (!claim_group(words->file, words->process, &group)) {
         return 0;
     }
     char *room = NULL;
-    if (!is_lean) {
+    if (has_room) {
         room = map_part(&words->source, words_region_offset(group * WORDS_GROUP), WINDOW_BYTES);
         if (room == NULL) {
             give_up_group(words->file, group);
@@ -105,11 +105,11 @@ static uint64_t open_window(struct process_words *words, bool is_lean)
 }
 
 // Return the window of that number, and open it first if necessary. 0: not possible.
-static uint64_t window_of(struct process_words *words, uint32_t index, bool is_lean)
+static uint64_t window_of(struct process_words *words, uint32_t index, bool has_room)
 {
     // Relaxed: the room was mapped before its address was stored, and stays.
     uint64_t window = atomic_load_explicit(words->windows + index, memory_order_relaxed);
-    const uint64_t fresh = window == 0 ? open_window(words, is_lean) : 0;
+    const uint64_t fresh = window == 0 ? open_window(words, has_room) : 0;
     // Another thread of ours, or a handler, may be as far.
     if (fresh == 0 ||
         atomic_compare_exchange_strong_explicit(words->windows + index, &window, fresh,
@@ -133,30 +133,46 @@ static struct words_file *map_file(const struct words_source *source)
     return file;
 }
 
+// Reserve the room of the entries: later a sandbox may forbid to open the file.
+static void reserve_entries(struct process_words *words, uint64_t window)
+{
+    char *room = window_room(window);
+    words->entries_number = window_group(window) * WORDS_GROUP;
+    words->entries_room = room;
+    atomic_store_explicit(&words->file->regions[words->entries_number],
+                          words_region_note(words->process, ENTRY_PLACE), memory_order_relaxed);
+}
+
 enum err process_words_open(struct process_words *words,
                             const struct words_source *source,
                             uint32_t process,
                             uint32_t tiny_below_bytes)
 {
     struct words_file *file = map_file(source);
-    if (file == NULL) {
-        return ERR_NOT_FOUND;
+    if (file == NULL || file->magic != WORDS_MAGIC) {
+        return file == NULL ? ERR_NOT_FOUND : ERR_UNSUPPORTED;
     }
-    const bool is_words = file->magic == WORDS_MAGIC;
-    _Atomic(struct words_region *) *directory = is_words ? page_alloc(DIRECTORY_BYTES) : NULL;
     words->file = file;
     words->source = *source;
     words->process = process;
     words->tiny_below_bytes = tiny_below_bytes;
-    if (directory == NULL || window_of(words, 0, false) == 0) { // the first now: later a sandbox
-        (void)sys_munmap(file, sizeof(*file));                  // may forbid to open the file
-        words->file = NULL;
-        if (directory != NULL) {
-            page_free(directory, DIRECTORY_BYTES);
+    words->taken = 1; // by the entries
+    words->directory = page_alloc(DIRECTORY_BYTES);
+    uint64_t window = words->directory != NULL ? window_of(words, 0, true) : 0;
+    if (window == 0) { // the address space is limited
+        if (words->directory != NULL) {
+            page_free(words->directory, DIRECTORY_BYTES);
+            words->directory = NULL;
         }
-        return is_words ? ERR_NO_MEMORY : ERR_UNSUPPORTED;
+        words->has_refused = true;
+        window = window_of(words, 0, false);
     }
-    words->directory = directory;
+    if (window == 0) {
+        (void)sys_munmap(file, sizeof(*file)); // cannot fail for our own mapping
+        words->file = NULL;
+        return ERR_NO_MEMORY;
+    }
+    reserve_entries(words, window);
     return ERR_OK;
 }
 
@@ -164,40 +180,51 @@ enum err process_words_open(struct process_words *words,
 static struct words_region *
 take_region(struct process_words *words, size_t len_bytes, uint32_t *number)
 {
-    const uint32_t before = atomic_fetch_add_explicit(&words->taken, 1, memory_order_relaxed);
-    const bool is_lean = (before & WORDS_TAKEN_LEAN) != 0;
-    const uint32_t taken = before & ~WORDS_TAKEN_LEAN;
+    const uint32_t taken = atomic_fetch_add_explicit(&words->taken, 1, memory_order_relaxed);
     const uint32_t index = taken / WORDS_GROUP;
-    const uint64_t window = index < WORDS_WINDOWS_MAX ? window_of(words, index, is_lean) : 0;
+    const uint64_t window = index < WORDS_WINDOWS_MAX ? window_of(words, index, true) : 0;
     if (window == 0) {
         return NULL;
     }
     *number = window_group(window) * WORDS_GROUP + taken % WORDS_GROUP;
-    char *room = window_room(window);
-    void *region = is_lean || room == NULL
-                       ? map_part(&words->source, words_region_offset(*number), len_bytes)
-                       : room + taken % WORDS_GROUP * sizeof(struct words_region);
-    return region != NULL && make_accessible(region, len_bytes) ? region : NULL;
+    char *region = window_room(window) + taken % WORDS_GROUP * sizeof(struct words_region);
+    return make_accessible(region, len_bytes) ? (struct words_region *)(void *)region : NULL;
 }
 
-struct words_region *process_words_map(struct process_words *words, uint64_t address)
+// Return the directory for an address, and map it first if it is of cairn.h's blocks. NULL: no
+// memory.
+static _Atomic(struct words_region *) *directory_of(struct process_words *words, uint64_t address)
 {
-    if (words->directory == NULL || !words_have_place(address)) {
-        return NULL;
+    _Atomic(struct words_region *) *found =
+        atomic_load_explicit(&words->custom_directory, memory_order_relaxed);
+    if ((address & WIRE_CUSTOM_BLOCK) == 0 || found != NULL) {
+        return found != NULL && (address & WIRE_CUSTOM_BLOCK) != 0 ? found : words->directory;
     }
-    // The tiny words are most of a region. mlockall would populate them.
-    const bool has_tiny = words->tiny_below_bytes != 0 || (address & WIRE_CUSTOM_BLOCK) != 0;
-    const size_t len_bytes =
-        has_tiny ? sizeof(struct words_region) : offsetof(struct words_region, tiny);
-    const uint32_t place = words_place(address);
+    _Atomic(struct words_region *) *fresh = page_alloc(DIRECTORY_BYTES);
+    if (fresh == NULL ||
+        atomic_compare_exchange_strong_explicit(&words->custom_directory, &found, fresh,
+                                                memory_order_relaxed, memory_order_relaxed)) {
+        return fresh;
+    }
+    page_free(fresh, DIRECTORY_BYTES); // another thread of ours was first, or a handler
+    return found;
+}
+
+// Take a region for that place of a directory. NULL: it cannot be mapped.
+static struct words_region *map_region(struct process_words *words,
+                                       _Atomic(struct words_region *) *directory,
+                                       uint32_t place,
+                                       size_t len_bytes)
+{
     uint32_t number;
-    struct words_region *region = take_region(words, len_bytes, &number);
     struct words_region *first = NULL;
+    struct words_region *region = take_region(words, len_bytes, &number);
     if (region == NULL) {
         return NULL;
     }
-    if (!atomic_compare_exchange_strong_explicit(words->directory + place, &first, region,
-                                                 memory_order_release, memory_order_relaxed)) {
+    if (!atomic_compare_exchange_strong_explicit(directory + place % WORDS_CUSTOM_REGIONS, &first,
+                                                 region, memory_order_release,
+                                                 memory_order_relaxed)) {
         return first; // another thread of ours was first, or a handler: ours stays empty
     }
     // Release: pairs with the recorder's acquire; only for symmetry, since it reads zeros before.
@@ -206,22 +233,114 @@ struct words_region *process_words_map(struct process_words *words, uint64_t add
     return region;
 }
 
+struct words_region *process_words_map(struct process_words *words, uint64_t address)
+{
+    // Relaxed: a thread that does not see it tries in vain.
+    if (words->directory == NULL || !words_have_place(address) ||
+        atomic_load_explicit(&words->has_refused, memory_order_relaxed)) {
+        return NULL;
+    }
+    // The tiny words are most of a region. mlockall would populate them.
+    const bool has_tiny = words->tiny_below_bytes != 0 || (address & WIRE_CUSTOM_BLOCK) != 0;
+    const size_t len_bytes =
+        has_tiny ? sizeof(struct words_region) : offsetof(struct words_region, tiny);
+    _Atomic(struct words_region *) *directory = directory_of(words, address);
+    struct words_region *region =
+        directory != NULL ? map_region(words, directory, words_place(address), len_bytes) : NULL;
+    if (region == NULL) {
+        atomic_store_explicit(&words->has_refused, true, memory_order_relaxed);
+    }
+    return region;
+}
+
+static struct entry_bucket *map_chunk(const struct process_words *words, uint32_t chunk, bool alone)
+{
+    const uint64_t offset = entry_chunk_offset(chunk);
+    const uint64_t len_bytes = entry_chunk_bytes(chunk);
+    void *at = alone ? map_part(&words->source, words_region_offset(words->entries_number) + offset,
+                                len_bytes)
+                     : words->entries_room + offset;
+    return at != NULL && make_accessible(at, len_bytes) ? at : NULL;
+}
+
+struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t chunk)
+{
+    // Relaxed: the chunk was mapped before its address was stored, and stays.
+    struct entry_bucket *found = atomic_load_explicit(words->chunks + chunk, memory_order_relaxed);
+    while (found == NULL || found == WORDS_CHUNK_ALONE) {
+        struct entry_bucket *fresh =
+            map_chunk(words, chunk, found == WORDS_CHUNK_ALONE || words->entries_room == NULL);
+        // Another thread of ours, or a handler, may be as far: ours stays unused then.
+        if (fresh == NULL ||
+            atomic_compare_exchange_strong_explicit(words->chunks + chunk, &found, fresh,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            return fresh;
+        }
+    }
+    return found;
+}
+
+// Chunks of a process with little room: 3 MiB, for some 100,000 blocks.
+#define CHUNKS_LEAN 5u
+
+void process_words_foresee(struct process_words *words)
+{
+    const uint32_t count = words->entries_room != NULL ? ENTRY_CHUNKS : CHUNKS_LEAN;
+    for (uint32_t chunk = 0; chunk < count && process_words_are_open(words); chunk++) {
+        (void)process_words_chunk(words, chunk); // what is missing then, is missing later
+    }
+}
+
+// Give back the room of chunks that no block has used.
+static void shrink_entries(struct process_words *words)
+{
+    for (uint32_t chunk = 0; chunk < ENTRY_CHUNKS; chunk++) {
+        struct entry_bucket *none = NULL;
+        if (atomic_compare_exchange_strong_explicit(words->chunks + chunk, &none, WORDS_CHUNK_ALONE,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            (void)sys_munmap(words->entries_room + entry_chunk_offset(chunk),
+                             entry_chunk_bytes(chunk)); // refused, it stays reserved
+        }
+    }
+    (void)sys_munmap(words->entries_room + ENTRY_BYTES_ALL,
+                     sizeof(struct words_region) - ENTRY_BYTES_ALL); // likewise
+}
+
+// Give back the room of the tiny words of a region that has none.
+static void shrink_region(const struct process_words *words, uint64_t window, uint32_t place)
+{
+    const uint32_t number = window_group(window) * WORDS_GROUP + place;
+    const uint64_t note = atomic_load_explicit(words->file->regions + number, memory_order_relaxed);
+    const bool is_custom = (uint32_t)note > WORDS_CUSTOM_REGIONS; // or the entries
+    if (note != 0 && !is_custom && words->tiny_below_bytes == 0) {
+        struct words_region *region = (struct words_region *)(void *)window_room(window) + place;
+        (void)sys_munmap(region->tiny, sizeof(region->tiny)); // refused, it stays reserved
+    }
+}
+
 void process_words_map_leanly(struct process_words *words)
 {
-    // A thread that takes a region after this sees the bit. One that took it before has it below.
-    const uint32_t taken =
-        words->directory != NULL
-            ? atomic_fetch_or_explicit(&words->taken, WORDS_TAKEN_LEAN, memory_order_relaxed)
-            : WORDS_TAKEN_LEAN;
-    const uint32_t index = taken / WORDS_GROUP;
-    if ((taken & WORDS_TAKEN_LEAN) != 0 || index >= WORDS_WINDOWS_MAX) {
+    // Relaxed: a thread that does not see it finds no number left.
+    if (!process_words_are_open(words) ||
+        atomic_exchange_explicit(&words->has_refused, true, memory_order_relaxed)) {
         return;
     }
-    char *room = window_room(atomic_load_explicit(words->windows + index, memory_order_relaxed));
-    const size_t used = taken % WORDS_GROUP * sizeof(struct words_region);
-    if (room != NULL) {
-        (void)sys_munmap(room + used, WINDOW_BYTES - used); // refused, it stays reserved
+    // Threads that took a number before have the room below it.
+    uint32_t left = atomic_fetch_add_explicit(&words->taken, WORDS_TAKEN_ALL, memory_order_relaxed);
+    for (uint32_t i = 0; i < WORDS_WINDOWS_MAX; i++) {
+        const uint64_t window = atomic_load_explicit(words->windows + i, memory_order_relaxed);
+        const uint32_t used = left < WORDS_GROUP ? left : WORDS_GROUP;
+        char *room = window_room(window);
+        if (room != NULL) {
+            (void)sys_munmap(room + used * sizeof(struct words_region), // likewise
+                             WINDOW_BYTES - used * sizeof(struct words_region));
+        }
+        for (uint32_t place = 0; room != NULL && place < used; place++) {
+            shrink_region(words, window, place);
+        }
+        left -= used;
     }
+    shrink_entries(words);
 }
 
 uint32_t process_words_new_row(struct process_words *words)
