@@ -173,21 +173,21 @@ static MUST_USE enum err keep_of_node(struct query *q, uint64_t node, struct fla
 // Clear the marks of rows whose stack does not contain the function.
 static MUST_USE enum err keep_of_function(struct query *q, uint64_t function, struct flag_vec *rows)
 {
-    CLEANUP(call_tree_release) struct call_tree tree = {0};
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
     if (function >= q->profile->code.functions.len) {
         return problem_set(q->problem, 0, PARAM_FUNCTION_ID, ERR_NOT_FOUND,
                            "function_id: the recording has no such function");
     }
     CLEANUP(flag_vec_release) struct flag_vec has = {0};
-    TRY(call_tree_build(&q->selection, CALL_TREE_BY_LOCATION, &tree));
-    TRY(flag_vec_resize(&has, tree.nodes.len));
-    for (size_t i = 1; i < tree.nodes.len; i++) {
-        const struct call_tree_node *node = &tree.nodes.items[i];
+    TRY(call_sites_build(&q->selection, &sites)); // of a whole recording it is kept
+    TRY(flag_vec_resize(&has, sites.tree.nodes.len));
+    for (size_t i = 1; i < sites.tree.nodes.len; i++) {
+        const struct call_tree_node *node = &sites.tree.nodes.items[i];
         uint32_t own = profile_location_get(q->profile, node->location)->function;
         has.items[i] = has.items[node->parent] != 0 || own == function;
     }
     for (size_t i = 0; i < rows->len; i++) {
-        rows->items[i] &= has.items[tree.row_nodes.items[i]];
+        rows->items[i] &= has.items[sites.tree.row_nodes.items[i]];
     }
     return ERR_OK;
 }

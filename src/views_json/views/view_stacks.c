@@ -67,16 +67,16 @@ static const struct column stack_columns[] = {
 
 enum err view_stacks(struct view *view, const struct stacks_options *options)
 {
-    CLEANUP(call_tree_release) struct call_tree tree = {0};
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(costs_vec_release) struct costs_vec self = {0};
     CLEANUP(found_stack_vec_release) struct found_stack_vec found = {0};
     CLEANUP(stack_row_vec_release) struct stack_row_vec rows = {0};
-    TRY(call_tree_build(view->selection, CALL_TREE_BY_LOCATION, &tree));
-    TRY(find_stacks(view, &tree, options->rows, &self, &found));
+    TRY(call_sites_build(view->selection, &sites)); // of a whole recording it is kept
+    TRY(find_stacks(view, &sites.tree, options->rows, &self, &found));
     for (size_t i = options->first; i < found.len && i - options->first < options->limit; i++) {
         const uint32_t node = found.items[i].node;
         const struct stack_row row = {.costs = &self.items[node],
-                                      .frames = {.tree = &tree, .node = node}};
+                                      .frames = {.tree = &sites.tree, .node = node}};
         TRY(stack_row_vec_push(&rows, row));
     }
     json_key_u64(view->w, "total_count", found.len);
