@@ -19,7 +19,7 @@ top=$(realpath "$(dirname "$0")/../..")
 machine=$build/machine
 here=$top/tests/machines/aarch64
 packages="linux-image-cloud-arm64 busybox-static bash coreutils dash findutils gawk grep gzip hostname mount
-    procps sed tar util-linux python3 python3-pytest python3-pyte cmake gdb binutils strace libc6-dbg
+    procps sed tar util-linux python3 python3-pytest python3-pyte cmake gdb binutils strace libc-bin libc6-dbg
     libcmocka0 libdw1 libelf1 libcurl4 libmicrohttpd12 libdebuginfod1 libsqlite3-0 libpcre2-8-0 libjansson4 libxxhash0
     libzstd1 zlib1g libstdc++6"
 
