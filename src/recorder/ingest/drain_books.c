@@ -138,12 +138,13 @@ void drain_books_end_process(struct drain *drain, uint32_t slot)
         return;
     }
     add_others(drain); // it may be one of them
-    note_peak(drain);  // before the rest leaves the sum: until then what the process held counts
     // Relaxed: its threads have ended.
     struct words_share *share = words->shares + slot;
+    const int64_t left = words_share_take_bytes(share);
+    add_to_sum(drain, -left);
+    note_peak(drain); // after: what others set until now counts with what the process held
     note_process_peak(drain, slot);
     atomic_store_explicit(&share->most_bytes, 0, memory_order_relaxed); // the slot's next process
-    const int64_t left = words_share_take_bytes(share);
     // A process that exits takes its blocks out itself, and so does the image after it. These were
     // there until now, so others may have set a peak above them.
     const struct drain_process *process = drain->processes + slot;
@@ -154,7 +155,6 @@ void drain_books_end_process(struct drain *drain, uint32_t slot)
             min_u64(aggregator->book_ghost_bytes + (uint64_t)left, aggregator->totals.peak_bytes);
     }
     drain->left_number = atomic_exchange_explicit(&share->peak_number, 0, memory_order_relaxed);
-    add_to_sum(drain, -left);
 }
 
 void drain_books_ended_process(const struct drain *drain, struct aggregator_process *process)
