@@ -541,7 +541,7 @@ def test_json_has_the_documented_fields_and_no_others(server):
             assert set(entry) == wanted[kind]
             assert set(entry["costs"]) == costs
     assert set(report["tree"]) == wanted["tree"] - sampled
-    assert {field for node in report["tree"]["nodes"] for field in node} == wanted["node"] - {"matched"} - sampled
+    assert {field for node in report["tree"]["nodes"] for field in node} == wanted["node"] - {"matched", "location"} - sampled
     assert set(report["rss"]) == wanted["rss"]
     for entry in report["rss"]["breakdowns"]:
         assert set(entry) == wanted["breakdown"]

@@ -3,11 +3,15 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -67,8 +71,33 @@ answer(enum machine_verdict verdict, const char *detail, const char *cure)
     return result;
 }
 
+// Whether this process may trace a child of its own. A filter or a container may forbid it.
+static bool may_trace_child(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); // else it waits until it is killed below
+        for (;;) {
+            (void)pause();
+        }
+    }
+    if (child < 0) {
+        return false;
+    }
+    const bool is_traced = ptrace(PTRACE_SEIZE, child, NULL, NULL) == 0;
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0); // its end is certain
+    return is_traced;
+}
+
 static struct machine_result look_at_attaching(const char *root)
 {
+    if (root[0] == '\0' && !may_trace_child()) {
+        return answer(
+            MACHINE_FORBIDS,
+            "to no process: ptrace is forbidden here (a container, a filter, or a tracer)",
+            "for a container: --cap-add SYS_PTRACE; programs that cairn starts need it not");
+    }
     CLEANUP(strbuf_release) struct strbuf scope = {0};
     CLEANUP(strbuf_release) struct strbuf status = {0};
     (void)read_text(root, "/proc/self/status", &status); // else it has no capability

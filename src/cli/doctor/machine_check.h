@@ -2,7 +2,8 @@
 // machine_check: what the settings of a machine allow cairn to do, and the cure where they forbid
 // it.
 //
-// Each check reads a few files of /proc and /sys, and tries nothing: `cairn self-test` tries.
+// Each check reads a few files of /proc and /sys. That of attaching also traces a child of its own
+// for a moment. `cairn self-test` tries the rest.
 // Context: H. Trust: the files are the kernel's; a missing one means that the machine lacks what it
 // is about.
 #pragma once
