@@ -200,6 +200,7 @@ describe('filters together', () => {
 
   it('a regular expression is one only if it is said to be', async () => {
     await viewer.open('#/summary');
+    await page.getByLabel('What to filter by').selectOption('function'); // it keeps the kind used last
     await page.getByLabel('Filter text').fill('^(churn|helper)');
     await page.locator('.filter').getByRole('button', { name: 'Regular expression' }).click();
     await page.getByRole('button', { name: 'Filter', exact: true }).click();

@@ -104,11 +104,12 @@ function ReportBar(): JSX.Element {
   );
 }
 
-export function FilterBar(): JSX.Element {
-  return inReport() ? <ReportBar /> : <FilterForm />;
+/** A folded filter stays in the page, hidden: what is typed in it stays, too. */
+export function FilterBar(props: { readonly isShown: boolean }): JSX.Element {
+  return inReport() ? <ReportBar /> : <FilterForm isShown={props.isShown} />;
 }
 
-function FilterForm(): JSX.Element {
+function FilterForm(props: { readonly isShown: boolean }): JSX.Element {
   const address = useAddress();
   const hasSizes = useCapability('sizes');
   const hasLifetimes = useCapability('lifetimes');
@@ -133,7 +134,7 @@ function FilterForm(): JSX.Element {
   };
   const isThere = (candidate: Kind): boolean => (candidate.field !== 'size' || hasSizes) && (candidate.field !== 'lifetime' || hasLifetimes);
   return (
-    <section class="filter" aria-label="Filter">
+    <section class="filter" aria-label="Filter" hidden={!props.isShown}>
       <form class="filter-form" onSubmit={add}>
         <label class="visually-hidden" for="filter-kind">
           What to filter by

@@ -89,10 +89,12 @@ function ThemeButton(): JSX.Element {
   );
 }
 
-/** Opens the filter, and focuses its text once it is drawn. */
+/** Opens the filter, and focuses its text at once, so that it takes the next key. */
 function openFilter(): void {
+  const text = document.getElementById('filter-text');
+  text?.closest('section')?.removeAttribute('hidden'); // as the next drawing will
+  text?.focus();
   setFilterOpen(true);
-  requestAnimationFrame(() => document.getElementById('filter-text')?.focus());
 }
 
 function FilterButton(): JSX.Element {
@@ -260,7 +262,7 @@ export function Shell(): JSX.Element {
             <div class="shell">
               <Header />
               <Tabs view={address.view} />
-              {isFilterOpen || isFiltered(address) || inReport() ? <FilterBar /> : null}
+              <FilterBar isShown={isFilterOpen || isFiltered(address)} />
               {address.view === 'summary' || inReport() ? null : <TimeLine isTall={false} />}
               <main class="main" data-view={address.view}>
                 <h1 class="visually-hidden">{entry?.label}</h1>
