@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -157,12 +158,16 @@ become_recorder(const struct top_run_options *options, const char *program, stru
     return err_set_errno(info, errno, "cannot start the recorder");
 }
 
-// In the new process: become the recorder, or send the reason why not, in place of the silence of
-// a descriptor that exec closes.
+// In the new process: become the recorder once the other one says so, or send the reason why not,
+// in place of the silence of a descriptor that exec closes.
 static _Noreturn void
 run_recorder(const struct top_run_options *options, const char *program, int answer)
 {
     struct err_info info = {0};
+    char go;
+    if (read(answer, &go, sizeof(go)) != (ssize_t)sizeof(go)) {
+        _exit(STATUS_USAGE); // the other one has ended
+    }
     if (become_recorder(options, program, &info) == ERR_NO_MEMORY) {
         (void)err_set(&info, ERR_NO_MEMORY, "%s", "not enough memory"); // sent below
     }
@@ -245,22 +250,24 @@ static MUST_USE enum err read_recorder(struct top_run *run, int answer, struct e
     return err_set(info, reason.code, "%s", reason.text);
 }
 
-// Start a recorder.
+// Start a recorder. `before` is what it finds at the place of its recording.
 static MUST_USE enum err fork_recorder(struct top_run *run,
                                        const struct top_run_options *options,
                                        const char *program,
+                                       struct identity *before,
                                        struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf path = {0};
     int answer[2];
     TRY(append_path(options, program, getpid(), &path, info)); // a bad pattern is an error here
     run->is_attached = options->pid != 0;
-    if (pipe2(answer, O_CLOEXEC) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, answer) != 0) {
         return err_set_errno(info, errno, "cannot start the recorder");
     }
     run->recorder = fork();
     const int problem = errno;
     if (run->recorder == 0) {
+        (void)close(answer[0]);
         run_recorder(options, program, answer[1]);
     }
     (void)close(answer[1]); // the other process has it
@@ -270,9 +277,11 @@ static MUST_USE enum err fork_recorder(struct top_run *run,
         return err_set_errno(info, problem, "cannot start the recorder");
     }
     run->is_child = true;
+    TRY(append_path(options, program, run->recorder, &run->path, info));
+    *before = identity_of(strbuf_text(&run->path));
+    (void)!send(heard, "", 1, MSG_NOSIGNAL); // a short run may be over at once
     TRY(read_recorder(run, heard, info));
     run->recorder_fd = (int)syscall(SYS_pidfd_open, run->recorder, 0);
-    TRY(append_path(options, program, run->recorder, &run->path, info));
     append_output(options, strbuf_text(&run->path), &run->output);
     return strbuf_result(&run->output);
 }
@@ -284,8 +293,8 @@ static MUST_USE enum err start_recorder(struct top_run *run,
                                         int *status,
                                         struct err_info *info)
 {
-    TRY(fork_recorder(run, options, program, info));
-    const struct identity before = identity_of(strbuf_text(&run->path));
+    struct identity before = {0};
+    TRY(fork_recorder(run, options, program, &before, info));
     for (;;) {
         CLEANUP(strbuf_release) struct strbuf reply = {0};
         struct err_info trouble = {0};
