@@ -143,7 +143,11 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
   const address = useAddress();
   const asked = treeParams(address, props.direction);
   const loaded = useTree(asked);
-  const [selected, setSelected] = useState(-1);
+  // A node of another tree is none of this one.
+  const question = JSON.stringify(asked);
+  const [chosen, setChosen] = useState({ question, node: -1 });
+  const selected = chosen.question === question ? chosen.node : -1;
+  const setSelected = (node: number): void => setChosen({ question, node });
   // By function: a row of the tree has no line. A tree that is still the one before has other nodes.
   const about = address.subject === '' || loaded.busy ? -1 : (visibleRows(loaded.tree).find((row) => row.level === 0 && loaded.tree.nodes.get(row.id)?.name.full === address.subject)?.id ?? -1);
   useEffect(() => setSelected(about), [loaded.question, about]);
