@@ -63,6 +63,26 @@ void page_free(void *memory, size_t len_bytes)
     }
 }
 
+void *page_budget_alloc(struct page_budget *budget, size_t len_bytes)
+{
+    // Relaxed, as below: a sum guards no other data.
+    const uint64_t before =
+        atomic_fetch_add_explicit(&budget->used_bytes, len_bytes, memory_order_relaxed);
+    void *memory = before + len_bytes <= budget->limit_bytes ? page_alloc(len_bytes) : NULL;
+    if (memory == NULL) {
+        atomic_fetch_sub_explicit(&budget->used_bytes, len_bytes, memory_order_relaxed);
+    }
+    return memory;
+}
+
+void page_budget_free(struct page_budget *budget, void *memory, size_t len_bytes)
+{
+    if (memory != NULL) {
+        page_free(memory, len_bytes);
+        atomic_fetch_sub_explicit(&budget->used_bytes, len_bytes, memory_order_relaxed);
+    }
+}
+
 void page_alloc_note(const void *memory, size_t len_bytes)
 {
     const uint64_t note = note_of(memory, len_bytes);

@@ -21,6 +21,18 @@ void *page_alloc(size_t len_bytes);
 // Give back the result of page_alloc(len_bytes). NULL is allowed.
 void page_free(void *memory, size_t len_bytes);
 
+// Memory that together never exceeds a limit.
+struct page_budget {
+    uint64_t limit_bytes;
+    _Atomic uint64_t used_bytes;
+};
+
+// Do page_alloc within a budget. NULL, too, if that would be exceeded.
+void *page_budget_alloc(struct page_budget *budget, size_t len_bytes);
+
+// Give back the result of page_budget_alloc(len_bytes). NULL is allowed.
+void page_budget_free(struct page_budget *budget, void *memory, size_t len_bytes);
+
 // Note a range that was mapped for us by another process.
 void page_alloc_note(const void *memory, size_t len_bytes);
 

@@ -43,7 +43,7 @@ enum err proc_file_watch(pid_t pid, int *out_fd, struct err_info *info)
     return ERR_OK;
 }
 
-// Return the state in a text of stat: "stat", or that of a thread.
+// Return the state in the file `name` of a process: its stat, or the stat of one of its threads.
 static char state_in(pid_t pid, const char *name)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};

@@ -112,7 +112,7 @@ function Handle(props: { readonly which: 'from' | 'to'; readonly span: Span; rea
   );
 }
 
-/** Marks one by one, or shades where there is no room for each. */
+/** Draws each mark, or shades where the marks have no room. */
 function Marks(props: { readonly maxMs: number }): JSX.Element {
   const { marks } = useMeta();
   const { maxMs } = props;

@@ -13,9 +13,7 @@
 #include "target/preload/python/python_memory.h"
 #include "thread_way.h"
 
-#define MEMORY_BYTES_MAX ((uint64_t)128 << 20) // of all threads
-
-static _Atomic uint64_t g_memory_bytes;
+static struct page_budget g_memory = {.limit_bytes = (uint64_t)128 << 20}; // of all threads
 
 // Written once, at the start, before the interpreter runs.
 static struct {
@@ -82,25 +80,12 @@ static uint64_t own_state(void)
     return finalizing == 0 || finalizing == state ? state : 0;
 }
 
-static void *alloc_memory(uint32_t capacity)
-{
-    const uint64_t bytes = python_frames_bytes(capacity);
-    const uint64_t before = atomic_fetch_add_explicit(&g_memory_bytes, bytes, memory_order_relaxed);
-    void *memory = before + bytes <= MEMORY_BYTES_MAX ? page_alloc(bytes) : NULL;
-    if (memory == NULL) {
-        atomic_fetch_sub_explicit(&g_memory_bytes, bytes, memory_order_relaxed);
-    }
-    return memory;
-}
-
 void python_stack_release(struct python_frames **own)
 {
     struct python_frames *frames = *own;
     *own = NULL;
     if (frames != NULL) {
-        const uint64_t bytes = python_frames_bytes(frames->capacity);
-        page_free(frames, bytes);
-        atomic_fetch_sub_explicit(&g_memory_bytes, bytes, memory_order_relaxed);
+        page_budget_free(&g_memory, frames, python_frames_bytes(frames->capacity));
     }
 }
 
@@ -108,7 +93,9 @@ void python_stack_release(struct python_frames **own)
 static bool grow(struct python_frames **own)
 {
     const uint32_t capacity = *own != NULL ? (*own)->capacity * 4 : PYTHON_FRAMES_MIN;
-    void *memory = capacity <= PYTHON_FRAMES_MAX ? alloc_memory(capacity) : NULL;
+    void *memory = capacity <= PYTHON_FRAMES_MAX
+                       ? page_budget_alloc(&g_memory, python_frames_bytes(capacity))
+                       : NULL;
     if (memory == NULL) {
         return false;
     }

@@ -148,8 +148,9 @@ ALWAYS_INLINE void book_add_free(struct book_counter *counter,
     counter->net_blocks--;
 }
 
-// Return the cell of the lifetime of a block that was born then, and say that of its cohort, at
-// least BOOK_COHORTS if it needs none. At least BOOK_LIVES: there is no room.
+// Return the number of the cell of the lifetime of a block that was born then; at least BOOK_LIVES:
+// there is no room. *cohort becomes the number of the cell of its cohort; at least BOOK_COHORTS: it
+// needs none.
 ALWAYS_INLINE uint32_t book_cells_of_birth(struct lane_producer *p,
                                            struct book_counter *counter,
                                            uint64_t birth_ms,

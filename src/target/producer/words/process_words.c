@@ -195,10 +195,13 @@ take_region(struct process_words *words, size_t len_bytes, uint32_t *number)
 // memory.
 static _Atomic(struct words_region *) *directory_of(struct process_words *words, uint64_t address)
 {
+    if ((address & WIRE_CUSTOM_BLOCK) == 0) {
+        return words->directory;
+    }
     _Atomic(struct words_region *) *found =
         atomic_load_explicit(&words->custom_directory, memory_order_relaxed);
-    if ((address & WIRE_CUSTOM_BLOCK) == 0 || found != NULL) {
-        return found != NULL && (address & WIRE_CUSTOM_BLOCK) != 0 ? found : words->directory;
+    if (found != NULL) {
+        return found;
     }
     _Atomic(struct words_region *) *fresh = page_alloc(DIRECTORY_BYTES);
     if (fresh == NULL ||

@@ -28,7 +28,7 @@ struct unwind_thread {
     uint64_t generation; // of the rule cache, when `walk_cache` was filled
     uint32_t max_frames;
     uint32_t changed_from; // of the remembered frames, since the last result; UINT32_MAX: none
-    uint32_t mixed_same;   // of the remembered frames, those that are as in the last mix
+    uint32_t mixed_same;   // so many of the first remembered frames are as in the last mix
     struct walk_cache walk_cache;
     struct shortcuts shortcuts;
     uint32_t capacity_max; // upper limit for the growth of `walk_cache`

@@ -20,9 +20,8 @@
 #include "target/unwind/walk/step.h"
 
 // Upper limit of deep memory in the process. All memory of the library is bounded.
-#define GROWN_BYTES_MAX  ((uint64_t)256 << 20)
 #define MIXED_FRAMES_MIN 1024u
-static _Atomic uint64_t g_grown_bytes;
+static struct page_budget g_grown = {.limit_bytes = (uint64_t)256 << 20};
 
 static size_t walk_cache_bytes(uint32_t capacity)
 {
@@ -69,28 +68,10 @@ void unwind_thread_grow_to(struct unwind_thread *thread, uint32_t capacity_max)
     thread->capacity_max = capacity_max;
 }
 
-static void *alloc_grown(uint64_t bytes)
-{
-    const uint64_t before = atomic_fetch_add_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
-    void *memory = before + bytes <= GROWN_BYTES_MAX ? page_alloc(bytes) : NULL;
-    if (memory == NULL) {
-        atomic_fetch_sub_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
-    }
-    return memory;
-}
-
-static void free_grown(void *memory, uint64_t bytes)
-{
-    if (memory != NULL) {
-        page_free(memory, bytes);
-        atomic_fetch_sub_explicit(&g_grown_bytes, bytes, memory_order_relaxed);
-    }
-}
-
 static void free_mixed(struct mixed_stack *mixed, uint32_t max_frames)
 {
     if (mixed != NULL) {
-        free_grown(mixed, mixed_stack_bytes(mixed->capacity, max_frames));
+        page_budget_free(&g_grown, mixed, mixed_stack_bytes(mixed->capacity, max_frames));
     }
 }
 
@@ -101,7 +82,7 @@ void unwind_thread_release(struct unwind_thread *thread)
     thread->grown = NULL;
     thread->mixed = NULL;
     thread->capacity_max = 0;
-    free_grown(grown, walk_cache_bytes(thread->walk_cache.capacity));
+    page_budget_free(&g_grown, grown, walk_cache_bytes(thread->walk_cache.capacity));
     free_mixed(mixed, thread->max_frames);
 }
 
@@ -360,7 +341,7 @@ static bool grow(struct unwind_thread *t)
     }
     const uint32_t capacity =
         old_capacity > t->capacity_max / 4 ? t->capacity_max : old_capacity * 4;
-    void *memory = alloc_grown(walk_cache_bytes(capacity));
+    void *memory = page_budget_alloc(&g_grown, walk_cache_bytes(capacity));
     if (memory == NULL) {
         return false;
     }
@@ -371,7 +352,7 @@ static bool grow(struct unwind_thread *t)
     walk_cache_init(r, memory, capacity);
     t->grown = memory;
     signals_restore(blocked);
-    free_grown(old, walk_cache_bytes(old_capacity));
+    page_budget_free(&g_grown, old, walk_cache_bytes(old_capacity));
     return true;
 }
 
@@ -502,7 +483,7 @@ static bool grow_mixed(struct unwind_thread *t)
     struct mixed_stack *old = t->mixed;
     const uint32_t capacity = old != NULL ? old->capacity * 4 : MIXED_FRAMES_MIN;
     void *memory = capacity <= UNWIND_FRAMES_MAX
-                       ? alloc_grown(mixed_stack_bytes(capacity, t->max_frames))
+                       ? page_budget_alloc(&g_grown, mixed_stack_bytes(capacity, t->max_frames))
                        : NULL;
     if (memory == NULL) {
         return false;

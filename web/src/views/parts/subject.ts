@@ -22,7 +22,7 @@ interface Subject {
   readonly select: (row: number) => void;
 }
 
-/** The selected row of a table: at first that of the subject, if it has one. `of`: what the names are from. */
+/** The selected row of a table. At first it is the row of the subject, if there is one. `of`: the object that has the names. */
 export function useSubject(count: number, name: (row: number) => CodeName, of: unknown, otherwise = -1): Subject {
   const address = useAddress();
   const found = useMemo(() => (address.subject === '' ? -1 : range(count).findIndex((row) => isSubject(address, name(row)))), [count, of, address.subject, address.subject_line]);

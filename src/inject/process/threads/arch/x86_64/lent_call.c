@@ -346,8 +346,8 @@ static enum err begin_call(struct thread_stop *stop, void *context, struct err_i
     const bool is_again = (int64_t)regs.orig_rax >= 0 && regs.rax == regs.orig_rax;
     if (regs.cs != USER_CODE_SEGMENT || (int64_t)regs.orig_rax < 0 ||
         !is_waiting_call((long)regs.orig_rax, regs.rsi) ||
-        stop->threads.items[0].was_in_group_stop || stop->target->has_seccomp ||
-        is_in_handler(stop->target, &regs) || !has_stack(l, regs.rsp)) {
+        stop->threads.items[0].was_in_group_stop || is_in_handler(stop->target, &regs) ||
+        !has_stack(l, regs.rsp)) {
         l->is_unfit = true;
         return ERR_OK;
     }
