@@ -136,6 +136,19 @@ function(cairn_leave_out target test)
     endif()
 endfunction()
 
+# cairn_entry(name command ...): a ctest entry, whose processor time `make test` notes (tests/test_entry.c). The
+# command may be a target.
+function(cairn_entry name command)
+    if(CMAKE_CROSSCOMPILING) # ctest starts a target with the emulator
+        add_test(NAME ${name} COMMAND "${command}" ${ARGN})
+        return()
+    endif()
+    if(TARGET "${command}")
+        set(command "$<TARGET_FILE:${command}>")
+    endif()
+    add_test(NAME ${name} COMMAND test_entry ${name} "${command}" ${ARGN})
+endfunction()
+
 # cairn_test(unit.folder.noun SOURCES x_test.c ... LIBS cairn_folder ...): a cmocka program in ctest.
 function(cairn_test name)
     if(NOT BUILD_TESTING)
@@ -149,7 +162,7 @@ function(cairn_test name)
     set_target_properties(${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/unit")
     cairn_leave_out(${name} ${name})
-    add_test(NAME ${name} COMMAND ${name})
+    cairn_entry(${name} ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT} ENVIRONMENT "${CAIRN_FILLED_MEMORY}")
     if(CMAKE_CROSSCOMPILING)
         set_tests_properties(${name} PROPERTIES TIMEOUT 1000
@@ -190,7 +203,7 @@ function(cairn_fuzzer name)
         target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes)
         target_sources(fuzz_${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c")
         cairn_leave_out(fuzz_${name} fuzz.${name})
-        add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${ARG_SEEDS})
+        cairn_entry(fuzz.${name} fuzz_${name} ${ARG_SEEDS})
         set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT}
             ENVIRONMENT "${CAIRN_FILLED_MEMORY}")
         if(NOT CAIRN_SANITIZE) # `make check` runs it under the sanitizers, which see more

@@ -4,12 +4,12 @@
 usage: pytest_server.py NAME
 
 To start Python and to load pytest takes a fifth of a second of processor time, and there are over a hundred files:
-`make test` (tools/run_tests.sh) starts this once. pytest_client.c, ctest's command for such an entry, connects to the
+`make test` (tools/run_tests.sh) starts this once. test_entry.c, ctest's command for such an entry, connects to the
 abstract socket NAME and sends its standard streams, its arguments, its folder and its environment. A copy of this
 process, the keeper, makes another one, the tests; the end of either side of the connection ends the tests:
 
     client ---- streams, words ----> keeper ---- fork ----> tests, in a session of their own
-           <--- status, 1 byte -----
+           <-- status and times ----
 
 Only this user is served. The server ends with its parent.
 """
@@ -64,7 +64,7 @@ def be_tests(connection, streams, arguments, folder, environment):
 
 
 def keep(connection):
-    """Run the tests of one client, and tell it their status. Never returns."""
+    """Run the tests of one client, and tell it their status and processor time. Never returns."""
     os.setsid()  # what ends all of `make test` ends the client, and by that the tests
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     streams, *rest = receive(connection)
@@ -79,9 +79,10 @@ def keep(connection):
     poll.register(connection, 0)  # its end is always told
     if end not in {number for number, _ in poll.poll()}:
         os.killpg(child, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    _, status, used = os.wait4(child, 0)
+    status = os.waitstatus_to_exitcode(status)
     try:
-        connection.send(bytes([status if status >= 0 else 128 - status]))
+        connection.send(b"%d %.3f %.3f\n" % (status if status >= 0 else 128 - status, used.ru_utime, used.ru_stime))
     except BrokenPipeError:
         pass
     os._exit(0)

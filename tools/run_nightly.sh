@@ -23,7 +23,7 @@ part() {
 cmake -S . -B "$build" -G Ninja -Wno-dev -DBUILD_TESTING=ON -DCAIRN_BENCH=ON >/dev/null || exit 1
 cmake --build "$build" -j "$(nproc)" || exit 1
 part "$tools/packages.sh" install build test runtimes
-part "$tools/run_tests.sh" "$build" nightly "$jobs" -LE '^check$'
+part "$tools/run_tests.sh" "$build" nightly "$jobs" -LE '^(check|day)$'
 part make "BUILD=$build" analyze
 part make "BUILD=$build" asan
 part make "BUILD=$build" tsan

@@ -11,7 +11,7 @@ import uuid
 import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-CLIENT = pathlib.Path(os.environ["CAIRN_BUILD"]) / "tests" / "pytest_client"
+CLIENT = pathlib.Path(os.environ["CAIRN_BUILD"]) / "tests" / "test_entry"
 DEADLINE_S = 60
 CASES = """
 import os, signal, sys, time
@@ -20,6 +20,13 @@ def test_surroundings():
     assert "OTHER" not in os.environ and signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
 def test_that_fails():
     assert os.environ["COLOUR"] == "red"
+def test_that_computes():
+    assert "CAIRN_ENTRY_TIMES" not in os.environ
+    while time.process_time() < 0.1: pass
+    if os.fork() == 0:
+        while time.process_time() < 0.2: pass
+        os._exit(0)
+    os.wait()
 def test_without_end():
     print("begun", os.getpid(), file=sys.__stderr__, flush=True)
     time.sleep(3600)
@@ -43,7 +50,7 @@ def start(name, folder, case, **settings):
     (folder / "test_cases.py").write_text(CASES)
     environment = {**os.environ, "CAIRN_PYTEST_SERVER": name, "COLOUR": "blue", "FOLDER": str(folder)}
     environment.pop("OTHER", None)
-    return subprocess.Popen([CLIENT, sys.executable, "-B", "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider",
+    return subprocess.Popen([CLIENT, "check.itself", sys.executable, "-B", "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider",
                              "--rootdir", folder, "test_cases.py", "-k", case], cwd=folder, env=environment,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **settings)
 
@@ -57,6 +64,15 @@ def assert_run(process, status):
 @pytest.mark.parametrize("case, status", [("surroundings", 0), ("that_fails", 1), ("of_no_name", 5)])
 def test_streams_words_and_status_are_the_clients(name, tmp_path, case, status):
     assert_run(start(name, tmp_path, case), status)
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_the_processor_time_is_noted(name, tmp_path, monkeypatch, served):
+    times = tmp_path / "times"
+    monkeypatch.setenv("CAIRN_ENTRY_TIMES", str(times))
+    assert_run(start(name if served else "of-no-server", tmp_path, "computes"), 0)
+    word, user, system = times.read_text().split()
+    assert word == "check.itself" and 0.3 <= float(user) + float(system)
 
 
 def test_without_a_server_the_command_is_executed(tmp_path):

@@ -46,20 +46,33 @@ function run(program, args, options = {}) {
   return execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28, ...options });
 }
 
+const builds = new Map();
+
+/** Puts a program of one source file beside this one at `program`; the compiler runs once for all specs of a process. */
+function buildSource(source, program) {
+  if (fs.existsSync(program)) {
+    return;
+  }
+  if (builds.has(source)) {
+    fs.writeFileSync(program, builds.get(source), { mode: 0o755 });
+    return;
+  }
+  const compiler = source.endsWith('.c') ? ['cc'] : ['c++', '-std=c++17'];
+  run(compiler[0], [...compiler.slice(1), '-O1', '-g', '-pthread', `-I${path.resolve(here, '../../include')}`, '-o', program, path.join(here, source)]);
+  builds.set(source, fs.readFileSync(program));
+}
+
 /** The workload's recording; with `arguments` as its command line. */
 export function recordWorkload(folder, name, programArguments = [], options = []) {
   const program = path.join(folder, 'workload');
-  if (!fs.existsSync(program)) {
-    run('c++', ['-O1', '-g', '-pthread', `-I${path.resolve(here, '../../include')}`, '-o', program, path.join(here, 'workload.cpp')]);
-  }
+  buildSource('workload.cpp', program);
   return recordPaced(() => record(folder, name, [program, ...programArguments], options), isPacedWorkload);
 }
 
 /** A recording of a program of one source file beside this one. */
 export function recordSource(folder, source, options = [], programArguments = []) {
   const program = path.join(folder, path.parse(source).name);
-  const compiler = source.endsWith('.c') ? ['cc'] : ['c++', '-std=c++17'];
-  run(compiler[0], [...compiler.slice(1), '-O1', '-g', `-I${path.resolve(here, '../../include')}`, '-o', program, path.join(here, source)]);
+  buildSource(source, program);
   return record(folder, `${path.parse(source).name}.cairn`, [program, ...programArguments], options);
 }
 
@@ -245,8 +258,13 @@ export async function serve(file, args = []) { // an empty list in place of a fi
   return { url, stop };
 }
 
+let sharedBrowser = null;
+let stages = 0;
+
+/** The browser of all stages of this process: its start takes most of a second of processor time. */
 function startBrowser() {
-  return chromium.launch({ executablePath: BROWSER, args: FLAGS, headless: true, timeout: DEADLINE_MS });
+  sharedBrowser ??= chromium.launch({ executablePath: BROWSER, args: FLAGS, headless: true, timeout: DEADLINE_MS });
+  return sharedBrowser;
 }
 
 /** Pages that share nothing with those of another session: no storage, no cookies, no cache. */
@@ -262,6 +280,7 @@ async function startSession(browser) {
  */
 export function withStage(prepare) {
   const stage = new Stage();
+  stages++;
   before(async () => {
     stage.folder = makeFolder();
     stage.browser = await startBrowser();
@@ -300,7 +319,8 @@ class Stage {
   }
 
   async end() {
-    await this.browser?.close();
+    stages--;
+    await (stages === 0 ? this.browser : this.session)?.close();
     await Promise.all(this.servers.map((server) => server.stop()));
     fs.rmSync(this.folder, { recursive: true, force: true });
     assert.deepEqual(this.viewers.flatMap((viewer) => viewer.complaints), []);
