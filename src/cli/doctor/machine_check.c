@@ -18,7 +18,6 @@
 #include "host/memory/memory_limit.h"
 #include "host/os/file.h"
 #include "host/text/format.h"
-#include "host/text/number.h"
 #include "host/text/proc_text.h"
 
 enum {
@@ -49,18 +48,6 @@ static bool read_text(const char *root, const char *path, struct strbuf *out)
         strbuf_truncate(out, out->len - 1);
     }
     return strbuf_result(out) == ERR_OK;
-}
-
-// Return the number of a line of /proc/self/status, in that base; 0 without such a line.
-static uint64_t number_of(const char *status, const char *key, unsigned base)
-{
-    const char *value = proc_text_value(status, key);
-    uint64_t number = 0;
-    if (value != NULL) {
-        value += strspn(value, " \t");
-        (void)number_take(&value, base, &number); // else it is 0
-    }
-    return number;
 }
 
 static struct machine_result
@@ -102,7 +89,7 @@ static struct machine_result look_at_attaching(const char *root)
     CLEANUP(strbuf_release) struct strbuf status = {0};
     (void)read_text(root, "/proc/self/status", &status); // else it has no capability
     const bool is_mighty =
-        (number_of(strbuf_text(&status), "CapEff", 16) >> SYS_PTRACE_BIT & 1) != 0;
+        (proc_text_mask(strbuf_text(&status), "CapEff") >> SYS_PTRACE_BIT & 1) != 0;
     const bool has_yama = read_text(root, "/proc/sys/kernel/yama/ptrace_scope", &scope);
     const int level = has_yama ? strbuf_text(&scope)[0] - '0' : 0;
     if (level >= 3) {
@@ -126,7 +113,7 @@ static struct machine_result look_at_seccomp(const char *root)
 {
     CLEANUP(strbuf_release) struct strbuf status = {0};
     (void)read_text(root, "/proc/self/status", &status); // else there is no filter
-    if (number_of(strbuf_text(&status), "Seccomp", 10) != SECCOMP_FILTER) {
+    if (proc_text_number(strbuf_text(&status), "Seccomp") != SECCOMP_FILTER) {
         return answer(MACHINE_WORKS, "no filter around cairn", NULL);
     }
     return answer(MACHINE_LACKS, "cairn runs behind a filter, as in a container",

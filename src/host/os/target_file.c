@@ -74,11 +74,9 @@ static enum err find_reader(int pid, struct reader *out)
     const char *status = strbuf_text(&text);
     out->user = field_of(proc_text_value(status, "Uid"), ID_FIELDS - 1);
     out->group = field_of(proc_text_value(status, "Gid"), ID_FIELDS - 1);
-    const char *caps = proc_text_value(status, "CapEff");
-    uint64_t effective = 0;
     (void)snprintf(users, sizeof(users), "/proc/%d/ns/user", pid); // fits
     // Capabilities in another namespace of users are for that one's files.
-    if (caps != NULL && number_take(&caps, 16, &effective) && (effective & CAPS_THAT_READ) != 0) {
+    if ((proc_text_mask(status, "CapEff") & CAPS_THAT_READ) != 0) {
         out->may_all = same_place("/proc/self/ns/user", users);
     }
     const char *groups = proc_text_value(status, "Groups");

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,8 +173,37 @@ static void others_may_have_written_what_they_may_write(void **state)
     assert_true(target_file_shares_root(getpid()));
 }
 
-// Begin a child with another user and, if it is not NULL, another root. It ends with `*end`.
-static pid_t begin_child(const char *root, int *end)
+static bool become_other_user(void)
+{
+    return setgroups(0, NULL) == 0 && setgid(OTHER_USER) == 0 && setuid(OTHER_USER) == 0;
+}
+
+// Have CAP_DAC_READ_SEARCH alone, and keep it as another user.
+static bool become_reader(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[2] = {
+        {.effective = 1U << CAP_DAC_READ_SEARCH, .permitted = 1U << CAP_DAC_READ_SEARCH}};
+    return prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && become_other_user() &&
+           syscall(SYS_capset, &head, caps) == 0;
+}
+
+static bool lose_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[2] = {{0}};
+    return syscall(SYS_capset, &head, none) == 0;
+}
+
+// All capabilities, for what belongs to a namespace without users of ours.
+static bool rule_own_namespace(void)
+{
+    return become_other_user() && unshare(CLONE_NEWUSER) == 0;
+}
+
+// Begin a child with another root, if it is not NULL, and what `change` makes of it. It ends with
+// `*end`.
+static pid_t begin_child(const char *root, bool (*change)(void), int *end)
 {
     int ready[2];
     int stop[2];
@@ -179,9 +212,7 @@ static pid_t begin_child(const char *root, int *end)
     const pid_t child = fork();
     if (child == 0) {
         (void)close(stop[1]);
-        const bool is_done = (root == NULL || (chroot(root) == 0 && chdir("/") == 0)) &&
-                             setgroups(0, NULL) == 0 && setgid(OTHER_USER) == 0 &&
-                             setuid(OTHER_USER) == 0;
+        const bool is_done = (root == NULL || (chroot(root) == 0 && chdir("/") == 0)) && change();
         _exit(is_done && write(ready[1], "", 1) == 1 && read(stop[0], &byte, 1) == 0 ? 0 : 1);
     }
     (void)close(ready[1]);
@@ -207,7 +238,7 @@ static void files_are_read_with_the_rights_of_the_process(void **state)
         skip();
     }
     int stop;
-    const pid_t child = begin_child(NULL, &stop);
+    const pid_t child = begin_child(NULL, become_other_user, &stop);
     assert_int_equal(try(child, in_base("d/plain")), ERR_OK);
     assert_int_equal(try(child, in_base("d/own")), ERR_PERMISSION);
     assert_int_equal(try(child, in_base("d/closed/file")), ERR_PERMISSION);
@@ -221,6 +252,48 @@ static void files_are_read_with_the_rights_of_the_process(void **state)
     end_child(child, stop);
 }
 
+static void capabilities_for_files_of_the_same_namespace_count(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    static const struct {
+        bool (*change)(void);
+        enum err of_root; // what a file of root's alone is
+    } cases[] = {
+        {become_reader, ERR_OK},
+        {become_other_user, ERR_PERMISSION},
+        {rule_own_namespace, ERR_PERMISSION},
+    };
+    assert_int_equal(chown(in_base("d/own"), 0, 0), 0);
+    assert_int_equal(chmod(in_base("d/own"), 0600), 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int stop;
+        const pid_t child = begin_child(NULL, cases[i].change, &stop);
+        print_message("case %zu\n", i);
+        assert_int_equal(try(child, in_base("d/own")), cases[i].of_root);
+        assert_int_equal(try(child, in_base("d/closed/file")), cases[i].of_root);
+        end_child(child, stop);
+    }
+}
+
+static void root_without_capabilities_is_a_user(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    int stop;
+    assert_int_equal(chown(in_base("d/own"), OTHER_USER, OTHER_USER), 0);
+    assert_int_equal(chmod(in_base("d/own"), 0600), 0);
+    assert_int_equal(try(getpid(), in_base("d/own")), ERR_OK);
+    const pid_t child = begin_child(NULL, lose_capabilities, &stop);
+    assert_int_equal(try(child, in_base("d/own")), ERR_PERMISSION);
+    assert_int_equal(try(child, in_base("secret")), ERR_OK);
+    end_child(child, stop);
+}
+
 static void no_link_leads_out_of_the_root_of_the_process(void **state)
 {
     (void)state;
@@ -228,7 +301,7 @@ static void no_link_leads_out_of_the_root_of_the_process(void **state)
         skip();
     }
     int stop;
-    const pid_t child = begin_child(in_base("d"), &stop);
+    const pid_t child = begin_child(in_base("d"), become_other_user, &stop);
     assert_false(target_file_shares_root(child));
     assert_int_equal(try(child, "/plain"), ERR_OK);
     assert_int_equal(try(child, "/../../plain"), ERR_OK);
@@ -251,6 +324,8 @@ int main(void)
         cmocka_unit_test(a_process_has_a_working_folder),
         cmocka_unit_test(others_may_have_written_what_they_may_write),
         cmocka_unit_test(files_are_read_with_the_rights_of_the_process),
+        cmocka_unit_test(capabilities_for_files_of_the_same_namespace_count),
+        cmocka_unit_test(root_without_capabilities_is_a_user),
         cmocka_unit_test(no_link_leads_out_of_the_root_of_the_process),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -28,6 +28,17 @@ uint64_t proc_text_number(const char *text, const char *key)
     return value != NULL ? number_field(value) : 0;
 }
 
+uint64_t proc_text_mask(const char *text, const char *key)
+{
+    const char *value = proc_text_value(text, key);
+    uint64_t mask = 0;
+    if (value != NULL) {
+        value += strspn(value, " \t");
+        (void)number_take(&value, 16, &mask); // else it is empty
+    }
+    return mask;
+}
+
 uint64_t proc_text_kib(const char *text, const char *key)
 {
     return proc_text_number(text, key) * 1024;

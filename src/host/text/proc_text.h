@@ -15,6 +15,10 @@ const char *proc_text_value(const char *text, const char *key);
 // status: return the number after "`key`:" at the start of a line.
 uint64_t proc_text_number(const char *text, const char *key);
 
+// status: return the hexadecimal number after "`key`:" at the start of a line, such as a set of
+// capabilities.
+uint64_t proc_text_mask(const char *text, const char *key);
+
 // smaps_rollup, meminfo, status: return the number after "`key`:" at the start of a line, in bytes
 // if the line counts kB.
 uint64_t proc_text_kib(const char *text, const char *key);

@@ -32,6 +32,26 @@ static void the_innermost_pid_is_the_last_of_its_line(void **state)
     }
 }
 
+static void a_mask_is_hexadecimal_behind_a_tab(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t mask;
+    } cases[] = {
+        {"CapPrm:\t0\nCapEff:\t00000000a80425fb\nCapBnd:\t1\n", 0xa80425fb},
+        {"CapEff:\t000001ffffffffff", 0x1ffffffffff},
+        {"CapEff: 10\n", 0x10},
+        {"CapEff:\nCapBnd:\t1\n", 0},
+        {"CapEff:\tg\n", 0},
+        {"Name:\tCapEff:\n", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(proc_text_mask(cases[i].text, "CapEff"), cases[i].mask);
+    }
+}
+
 static void the_state_follows_the_name(void **state)
 {
     (void)state;
@@ -111,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
+        cmocka_unit_test(a_mask_is_hexadecimal_behind_a_tab),
         cmocka_unit_test(the_state_follows_the_name),
         cmocka_unit_test(the_stack_begins_at_field_28),
         cmocka_unit_test(a_sleeping_thread_has_a_stack_pointer),
