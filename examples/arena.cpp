@@ -4,8 +4,8 @@
 //
 //   c++ -std=c++17 -I/usr/include examples/arena.cpp -o arena && cairn ./arena
 //
-// TRUTH: allocations=2 frees=1 allocated_bytes=300 freed_bytes=100 leaked_bytes=200
-// leaked_allocations=1 TRUTH: peak_bytes=300
+// TRUTH: allocations=2 frees=1 allocated_bytes=300 freed_bytes=100 live_bytes=200
+// live_blocks=1 TRUTH: peak_bytes=300
 #include <cairn.h>
 #include <sys/mman.h>
 

@@ -5,8 +5,8 @@
 //
 // Without cairn it runs as well, and counts nothing. `budget over` and `budget high` break a budget
 // and abort.
-// TRUTH: allocations=5 frees=4 allocated_bytes=69 freed_bytes=58 leaked_bytes=11
-// TRUTH: leaked_allocations=1 temporary=3
+// TRUTH: allocations=5 frees=4 allocated_bytes=69 freed_bytes=58 live_bytes=11
+// TRUTH: live_blocks=1 temporary=3
 #define CAIRN_ASSERTS
 #include <cairn.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 //
 // The pool's memory is one block from malloc, the first pool block at the very same address; cairn
 // counts both. A block that is given back or resized at once is temporary. TRUTH: allocations=5
-// frees=3 allocated_bytes=4256 freed_bytes=4160 leaked_allocations=2 TRUTH: leaked_bytes=96
+// frees=3 allocated_bytes=4256 freed_bytes=4160 live_blocks=2 TRUTH: live_bytes=96
 // peak_bytes=4192 temporary=2
 #include <cairn.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 //
 //   rustc examples/pool.rs && cairn ./pool
 //
-// TRUTH: allocations=2 frees=1 allocated_bytes=144 freed_bytes=48 leaked_bytes=96 leaked_allocations=1
+// TRUTH: allocations=2 frees=1 allocated_bytes=144 freed_bytes=48 live_bytes=96 live_blocks=1
 use std::ffi::CStr;
 use std::os::raw::{c_char, c_void};
 

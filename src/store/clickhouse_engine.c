@@ -418,6 +418,13 @@ static MUST_USE enum err count_in_system(struct clickhouse_engine *e,
                          info);
 }
 
+static const char *name_before_version_4(enum cost cost)
+{
+    return cost == COST_LEAKED_BYTES         ? "leaked_bytes"
+           : cost == COST_LEAKED_ALLOCATIONS ? "leaked_allocations"
+                                             : cost_get_info(cost)->key;
+}
+
 // Make the costs NULL that the recordings do not know, in tables of before version 4. The server
 // does it in its own time, and its mutations know no current database.
 static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_info *info)
@@ -430,7 +437,7 @@ static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_
     for (size_t t = 0; t < ARRAY_LEN(tables) && count > 0; t++) {
         for (int cost = 0; cost < COST_COUNT; cost++) {
             CLEANUP(strbuf_release) struct strbuf sql = {0};
-            const char *key = cost_get_info((enum cost)cost)->key;
+            const char *key = name_before_version_4((enum cost)cost);
             strbuf_printf(&sql,
                           "ALTER TABLE %s UPDATE %s=NULL WHERE recording_id IN (SELECT recording_id"
                           " FROM %s.recordings WHERE unknown LIKE '%%,%s,%%')",

@@ -31,8 +31,7 @@
 
 // A cost of `recordings`, or NULL if the recording does not know it. It is 0 until the server has
 // brought an older store up to date, and in a file of SQLite that may only be read.
-#define KNOWN(key, column) \
-    "CASE WHEN unknown LIKE '%," key ",%' THEN NULL ELSE " column " END AS " column
+#define KNOWN(cost) "CASE WHEN unknown LIKE '%," cost ",%' THEN NULL ELSE " cost " END AS " cost
 
 // The sums of a function over the recordings of a version, and the variance of their mean.
 #define SUM_OF(version, what) "sum(CASE WHEN version=" version " THEN " what " ELSE 0 END)"
@@ -54,8 +53,8 @@
 const struct store_query query_list = {
     .name = "list",
     .sql = "SELECT recording_id,service,version,host,time,{COST},"
-           KNOWN("allocations", "allocations") ","
-           KNOWN("leaked_bytes", "live_bytes") ",runtime_ms,is_oom,path,"
+           KNOWN("allocations") ","
+           KNOWN("live_bytes") ",runtime_ms,is_oom,path,"
            ERROR(SQUARES, UNKNOWN)
            " FROM recordings WHERE " SCOPE
            " ORDER BY time DESC,recording_id LIMIT ?8",
@@ -193,7 +192,7 @@ enum err store_query_render(const struct store_query *query,
                  {"{IN}", dialect->in},
                  {"{INT}", dialect->integer},
                  {"{BLIND}", cost_get_info(cost)->unit == COST_UNIT_BYTES ? "0" : "1"},
-                 {"{COST}", cost_get_info(cost)->column}};
+                 {"{COST}", cost_get_info(cost)->key}};
     for (const char *at = query->sql; *at != '\0';) {
         size_t taken = 0;
         for (size_t i = 0; *at == '{' && i < ARRAY_LEN(words); i++) {

@@ -72,20 +72,31 @@ static const char *const sqlite_unknown[] = {
     NULL,
 };
 
+// The names of unknown costs, before version 4.
+#define NEW_NAMES(replace)                                           \
+    replace "(" replace "(unknown,',leaked_bytes,',',live_bytes,')," \
+            "',leaked_allocations,',',live_blocks,')"
+
 static const char *const sqlite_live[] = {
     "ALTER TABLE recordings RENAME COLUMN leaked_bytes TO live_bytes",
     "ALTER TABLE recordings RENAME COLUMN leaked_allocations TO live_blocks",
     "ALTER TABLE row_costs RENAME COLUMN leaked_bytes TO live_bytes",
     "ALTER TABLE row_costs RENAME COLUMN leaked_allocations TO live_blocks",
+    "UPDATE recordings SET unknown=" NEW_NAMES("replace") " WHERE unknown<>''",
     "PRAGMA user_version=4",
     NULL,
 };
 
-#define SHOWN(table)                                                                       \
-    "CREATE TEMP VIEW " table " AS SELECT *,leaked_bytes AS live_bytes,leaked_allocations" \
-    " AS live_blocks FROM main." table
+// Of two columns with one name the first has it.
+#define SHOWN(table, more)                                                       \
+    "CREATE TEMP VIEW " table " AS SELECT " more "*,leaked_bytes AS live_bytes," \
+    "leaked_allocations AS live_blocks FROM main." table
 
-static const char *const sqlite_shown[] = {SHOWN("recordings"), SHOWN("rows"), NULL};
+static const char *const sqlite_shown[] = {
+    SHOWN("recordings", NEW_NAMES("replace") " AS unknown,"),
+    SHOWN("rows", ""),
+    NULL,
+};
 
 #define MERGING(columns) " ENGINE=ReplacingMergeTree() ORDER BY(" columns ")"
 
@@ -125,6 +136,7 @@ static const char *const clickhouse_unknown[] = {
 static const char *const clickhouse_live[] = {
     "ALTER TABLE recordings " ALIASES,
     "ALTER TABLE rows " ALIASES,
+    "ALTER TABLE recordings UPDATE unknown=" NEW_NAMES("replaceAll") " WHERE unknown<>''",
     NULL,
 };
 

@@ -16,7 +16,6 @@ CAIRN = pathlib.Path(os.environ.get("CAIRN_BIN", BUILD / "bin" / "cairn")).resol
 DRAW = BUILD / "tests" / "cli" / "draw_recording"
 
 # Tables in CSV, SQLite and stores name two costs otherwise than JSON does.
-COLUMNS = {"leaked_bytes": "live_bytes", "leaked_allocations": "live_blocks"}
 
 
 def environment(more=None):

@@ -66,7 +66,7 @@ class Heap:
                 "frees": len(freed), "freed_bytes": sum(b.size for b in freed),
                 "temporary": len(temporary), "temporary_bytes": sum(b.size for b in temporary),
                 "peak_blocks": len(peak), "peak_bytes": sum(b.size for b in peak),
-                "leaked_allocations": len(leaked), "leaked_bytes": sum(b.size for b in leaked)}
+                "live_blocks": len(leaked), "live_bytes": sum(b.size for b in leaked)}
 
     def by(self, key):
         groups = collections.defaultdict(list)

@@ -13,7 +13,7 @@ from drawn import ROOT, cairn, json_of, on_terminal
 from heap_model import Heap, random_heap
 
 KEYS = {"max-peak": "peak_bytes", "max-allocations": "allocations",
-        "max-allocated": "allocated_bytes", "max-leaked": "leaked_bytes"}
+        "max-allocated": "allocated_bytes", "max-leaked": "live_bytes"}
 
 
 @pytest.fixture(scope="module")

@@ -197,7 +197,7 @@ def test_every_cut_gives_a_report_or_a_sentence(server):
         assert run.returncode in (0, 2), (size, run)
         if run.returncode == 0:
             shown += 1
-            assert json.loads(run.stdout)["version"] == 2
+            assert json.loads(run.stdout)["version"] == 3
         else:
             assert run.stdout == b"" and run.stderr.startswith(b"cairn: ")
     assert shown > 0
@@ -464,7 +464,7 @@ def test_json_counts_the_call_sites_that_it_leaves_out(draw):
         report = json_of(*options, path)
         assert len(report["top"]["allocations"]) == shown
         assert report["top_counts"]["allocations"] == 30
-    assert report["top_counts"]["leaked_bytes"] == len(report["top"]["leaked_bytes"])
+    assert report["top_counts"]["live_bytes"] == len(report["top"]["live_bytes"])
 
 
 @pytest.mark.parametrize("options, allocations", [
@@ -490,8 +490,8 @@ def test_a_process_is_chosen_by_its_pid(server):
 
 @pytest.mark.parametrize("sort, key", [
     ("peak", "peak_bytes"), ("allocations", "allocations"), ("temporary", "temporary"),
-    ("leaked", "leaked_bytes"), ("allocated", "allocated_bytes"), ("peak-blocks", "peak_blocks"),
-    ("leaked-blocks", "leaked_allocations"), ("temporary-bytes", "temporary_bytes"),
+    ("leaked", "live_bytes"), ("allocated", "allocated_bytes"), ("peak-blocks", "peak_blocks"),
+    ("leaked-blocks", "live_blocks"), ("temporary-bytes", "temporary_bytes"),
     ("own-peak", "own_peak_bytes"), ("frees", "frees"), ("freed", "freed_bytes")])
 def test_every_sort_gives_its_section(server, sort, key):
     assert list(json_of("--sort", sort, server)["top"]) == [key]
@@ -529,8 +529,8 @@ def test_json_has_the_documented_fields_and_no_others(server):
     assert set(selection["totals"]) == set(selection["estimated"]) == costs
     assert set(report["run"]) == wanted["run"]
     assert set(report["totals"]) == wanted["totals"] | costs - {"own_peak_bytes"}
-    assert list(report["top"]) == ["leaked_bytes"]
-    for site in report["top"]["leaked_bytes"]:
+    assert list(report["top"]) == ["live_bytes"]
+    for site in report["top"]["live_bytes"]:
         assert set(site) == wanted["call_sites"] - sampled
         assert set(site["costs"]) == costs
         for stack in site["stacks"]:
@@ -551,7 +551,7 @@ def test_json_has_the_documented_fields_and_no_others(server):
 
 def test_json_values(server):
     report = json_of(server)
-    assert report["version"] == 2 and report["damage"] is None
+    assert report["version"] == 3 and report["damage"] is None
     assert counters(report, "loss") == {"lost_events": 0}
     assert counters(report, "note") == {"unnamed_code": 2}
     assert all(type(value) is int for value in report["totals"].values())

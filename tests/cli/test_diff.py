@@ -10,8 +10,8 @@ from drawn import ROOT, cairn, json_of, on_terminal
 from heap_model import Block, Heap, frame, random_heap
 
 KEYS = {"peak": "peak_bytes", "allocations": "allocations", "temporary": "temporary",
-        "leaked": "leaked_bytes", "allocated": "allocated_bytes", "frees": "frees",
-        "freed": "freed_bytes", "peak-blocks": "peak_blocks", "leaked-blocks": "leaked_allocations",
+        "leaked": "live_bytes", "allocated": "allocated_bytes", "frees": "frees",
+        "freed": "freed_bytes", "peak-blocks": "peak_blocks", "leaked-blocks": "live_blocks",
         "temporary-bytes": "temporary_bytes"}
 
 
@@ -117,7 +117,7 @@ def blocks(name, count, size, freed_after=None, first=0):
 def test_amounts_are_per_unit_and_peaks_are_not(draw):
     paths = two_runs(draw, blocks("load", 10, 100), blocks("load", 30, 100), 1000, 3000)
     report = diff("--per", "second", *paths)
-    assert not any(report["totals"][key]["change"] for key in ("allocations", "leaked_bytes"))
+    assert not any(report["totals"][key]["change"] for key in ("allocations", "live_bytes"))
     assert report["totals"]["allocations"]["new"] == 10
     assert report["totals"]["peak_bytes"]["change"] == 2000
     assert [f["cost"] for f in report["findings"]] == ["peak_bytes", "peak_bytes"]
@@ -226,7 +226,7 @@ def test_a_renamed_function_is_no_change(draw):
     assert report["renamed"] == [{"function": "parse_line", "module": "/opt/app", "old_function": "parse_row",
                                   "old_module": "/opt/app"}]
     leaking = diff(old, named("parse_text"))
-    assert [(e["function"], e["old"], e["new"]) for e in leaking["changes"]["leaked_bytes"]] == [("parse_text", 10, 50)]
+    assert [(e["function"], e["old"], e["new"]) for e in leaking["changes"]["live_bytes"]] == [("parse_text", 10, 50)]
 
 
 WITH_MODULES = ("/bin/app!main(a.c:1);/bin/app!load(a.c:2)", "/bin/app!main(a.c:1);/lib/a.so!init(i.c:1)",
@@ -322,11 +322,11 @@ def test_two_moments_of_one_recording(draw, first, second, ends):
     report = diff(path, "--between", first, second)
     for side, (low, high) in zip(("old", "new"), ends):
         alive = [b for b in heap.blocks if low <= b.born_ms < high]
-        assert report[side]["totals"]["leaked_bytes"] == sum(b.size for b in alive), side
+        assert report[side]["totals"]["live_bytes"] == sum(b.size for b in alive), side
     assert report["finding_changes"] == []
     moments = ".." not in first
-    assert list(report["changes"]) == (["leaked_bytes"] if moments else
-                                       ["peak_bytes", "allocations", "temporary", "leaked_bytes"])
+    assert list(report["changes"]) == (["live_bytes"] if moments else
+                                       ["peak_bytes", "allocations", "temporary", "live_bytes"])
     text = diff_text(path, "--between", first, second)
     assert "CHANGED: live bytes\n" in text and "\n  live  " in text and "\n  Old:\n" in text
 
@@ -369,7 +369,7 @@ def test_json_is_as_documented(draw):
                   report["finding_changes"][0], entry, entry["stacks"][0], entry["stacks"][0]["frames"][0]):
         for field in group:
             assert f"`{field}`" in page, field
-    assert report["version"] == 2
+    assert report["version"] == 3
 
 
 def run_of(*programs):

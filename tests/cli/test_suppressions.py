@@ -47,12 +47,12 @@ def check(heap, report, wanted):
     totals = report["totals"]
     for cost in COSTS:
         assert totals[cost] == whole[cost], cost
-    for cost in ("leaked_bytes", "leaked_allocations"):
+    for cost in ("live_bytes", "live_blocks"):
         assert totals[cost] == counted[cost]
         assert report["selection"]["suppressed"][cost] == whole[cost] - counted[cost]
-        assert sum(site["costs"][cost] for site in report["top"]["leaked_bytes"]) == counted[cost]
+        assert sum(site["costs"][cost] for site in report["top"]["live_bytes"]) == counted[cost]
         assert sum(thread["costs"][cost] for thread in report["threads"]) == counted[cost]
-    found = {r["pattern"]: (r["stack_count"], r["leaked_bytes"], r["leaked_allocations"])
+    found = {r["pattern"]: (r["stack_count"], r["live_bytes"], r["live_blocks"])
              for r in report["suppressions"] if r["stack_count"]}
     for name in {rule_of(b, wanted) for b in gone}:
         own = [b for b in gone if rule_of(b, wanted) == name]
@@ -67,8 +67,8 @@ def test_rules_of_the_program(run):
     emit = [("^emit$", lambda f: name_of(f) == "emit")]
     check(heap, json_of("-n", "0", path), emit)
     off = json_of("--no-embedded-suppressions", path)
-    assert off["selection"]["suppressed"]["leaked_bytes"] == 0
-    assert off["totals"]["leaked_bytes"] == heap.costs()["leaked_bytes"]
+    assert off["selection"]["suppressed"]["live_bytes"] == 0
+    assert off["totals"]["live_bytes"] == heap.costs()["live_bytes"]
     sources = {r["pattern"]: r["source"] for r in json_of(path)["suppressions"]}
     assert sources["^emit$"] == sources["nope"] == "embedded"
     assert "built-in" in sources.values() and "bad line" not in sources
@@ -96,11 +96,11 @@ def test_suppressions_compose_with_filters(run, rules):
     report = json_of(*options, path)
     left = [b for b in heap.blocks if b.thread == "main"
             and not any(name_of(f) == "load" for f in b.stack)]
-    assert report["totals"]["leaked_bytes"] == heap.costs(left)["leaked_bytes"]
+    assert report["totals"]["live_bytes"] == heap.costs(left)["live_bytes"]
     early = [b for b in left if b.born_ms < 1000]
     alive = [b.size for b in early if b.freed_ms is None or b.freed_ms >= 1000]
     cut = json_of("--time", "0..1s", *options, path)
-    assert cut["totals"]["leaked_bytes"] == sum(alive)
+    assert cut["totals"]["live_bytes"] == sum(alive)
 
 
 def test_the_built_in_rules(draw):
@@ -110,7 +110,7 @@ def test_the_built_in_rules(draw):
                  leak("__GI__IO_file_doallocate"), leak("my_IO_file_doallocate_too"), leak("std::thread::current::init_current")])
     path = draw(heap.draw())
     report = json_of(path)
-    assert (report["totals"]["leaked_bytes"], report["selection"]["suppressed"]["leaked_bytes"]) == (200, 400)
+    assert (report["totals"]["live_bytes"], report["selection"]["suppressed"]["live_bytes"]) == (200, 400)
     assert json_of("--no-builtin-suppressions", path)["suppressions"] == []
     text = text_of(path)
     assert "  suppressed        400 B  400 bytes in 4 blocks, not counted as leaked" in text
@@ -147,10 +147,10 @@ def assert_rule(draw, stack, rule):
     for is_alone in (False, True):
         blocks = [Block("main", stack, 100, 1)] + ([] if is_alone else [other])
         report = json_of(draw(Heap(blocks).draw()))
-        found = [r["pattern"] for r in report["suppressions"] if r["leaked_bytes"] == 100]
+        found = [r["pattern"] for r in report["suppressions"] if r["live_bytes"] == 100]
         assert found == ([] if rule is None else [rule])
         left = (0 if rule else 100) + (0 if is_alone else 7)
-        assert report["totals"]["leaked_bytes"] == left
+        assert report["totals"]["live_bytes"] == left
 
 
 def test_a_caller_of_what_the_loader_keeps_is_not_taken_with_it(draw):
@@ -159,7 +159,7 @@ def test_a_caller_of_what_the_loader_keeps_is_not_taken_with_it(draw):
     report = json_of(draw(Heap([Block("main", stack, 100, 1),
                                 Block("main", (*stack, frame("load")), 30, 1)]).draw()))
     # A block of the loader and a block that it passed on are indistinguishable here.
-    assert report["totals"]["leaked_bytes"] == 130
+    assert report["totals"]["live_bytes"] == 130
 
 
 def test_what_an_allocator_maps_for_a_block_is_no_callee(draw):
@@ -168,14 +168,14 @@ def test_what_an_allocator_maps_for_a_block_is_no_callee(draw):
     hook = "/opt/lib/cairn/libcairn_preload.so!malloc"
     report = json_of(draw(Heap([Block("main", (LOADER, POOL), 100, 1),
                                 Block("main", (LOADER, POOL, hook, "/lib/libjemalloc.so.2!"), 30, 1)]).draw()))
-    assert (report["totals"]["leaked_bytes"], report["selection"]["suppressed"]["leaked_bytes"]) == (0, 130)
+    assert (report["totals"]["live_bytes"], report["selection"]["suppressed"]["live_bytes"]) == (0, 130)
 
 
 @pytest.mark.parametrize("pattern", ["^remember$", "^remember<int>(int)$", "^int remember<int>(int)$", "^remember<int>$"])
 def test_a_function_is_suppressed_as_it_is_shown(draw, rules, pattern):
     path = draw(Heap([Block("main", (frame("main"), "app!int remember<int>(int)"), 100, 1)]).draw())
-    assert json_of("--suppressions", rules(f"leak:{pattern}\n"), path)["totals"]["leaked_bytes"] == 0
-    assert json_of("--suppressions", rules("leak:^remembe$\n"), path)["totals"]["leaked_bytes"] == 100
+    assert json_of("--suppressions", rules(f"leak:{pattern}\n"), path)["totals"]["live_bytes"] == 0
+    assert json_of("--suppressions", rules("leak:^remembe$\n"), path)["totals"]["live_bytes"] == 100
 
 
 def test_rules_that_match_no_leak_are_reported(draw, rules):
@@ -190,17 +190,17 @@ def test_diff_check_and_export(run, rules, draw):
     more = draw(Heap(heap.blocks + [Block("main", (frame("main"), frame("emit")), 12345, 1)]).draw()
                 + "!suppressions leak:^emit$\n", "more.cairn")
     done = cairn("diff", "--sort", "leaked", "--json", path, more)
-    assert json.loads(done.stdout)["totals"]["leaked_bytes"]["change"] == 0
+    assert json.loads(done.stdout)["totals"]["live_bytes"]["change"] == 0
     done = cairn("diff", "--sort", "leaked", "--json", "--no-embedded-suppressions", path, more)
-    assert json.loads(done.stdout)["totals"]["leaked_bytes"]["change"] == 12345
-    limit = json_of(path)["totals"]["leaked_bytes"]
+    assert json.loads(done.stdout)["totals"]["live_bytes"]["change"] == 12345
+    limit = json_of(path)["totals"]["live_bytes"]
     for options, status in ([], 0), (["--no-embedded-suppressions"], 1):
         assert cairn("check", "--max-leaked", limit, *options, path, cwd="/").returncode == status
     def exported(*options):
         done = cairn("export", "--to", "json", *options, path)
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)["totals"]["leaked_bytes"]
-    assert exported() == heap.costs()["leaked_bytes"]
+        return json.loads(done.stdout)["totals"]["live_bytes"]
+    assert exported() == heap.costs()["live_bytes"]
     assert exported("--suppressions", rules("leak:*")) == 0
 
 
@@ -254,14 +254,14 @@ def test_rules_are_read_from_the_program(tmp_path, flags):
         assert rules_found == []
         return
     assert rules_found == [("^known_leak$", "embedded")]
-    assert report["totals"]["leaked_bytes"] == 77
-    assert report["selection"]["suppressed"]["leaked_bytes"] == 1000
+    assert report["totals"]["live_bytes"] == 77
+    assert report["selection"]["suppressed"]["live_bytes"] == 1000
 
 
 def test_a_function_that_computes_its_rules_is_left_alone(tmp_path):
     report = record(tmp_path, COMPUTED, ["-O2"])
     assert report["suppressions"] == []
-    assert report["totals"]["leaked_bytes"] == 1077
+    assert report["totals"]["live_bytes"] == 1077
 
 
 JVM, GLIB, STD = "/usr/lib/libjvm.so!", "/lib/libglib-2.0.so.0!", "app!std::thread::spawn(/rustc/library/std/src/thread.rs:1)"

@@ -75,7 +75,7 @@ def test_functions(run):
     for name, found in functions.items():
         assert same(found["inclusive"], heap.costs([b for b in heap.blocks if name in path_of(b)]))
         assert same(found["self"], heap.costs([b for b in heap.blocks if path_of(b)[-1] == name]))
-    ranks = [f["inclusive"]["leaked_bytes"]
+    ranks = [f["inclusive"]["live_bytes"]
              for f in json_of("--functions", "--sort", "leaked", path)["functions"]["functions"]]
     assert ranks == sorted(ranks, reverse=True)
 

@@ -174,7 +174,7 @@ def thread_block_bytes(program):
 RUN_TIME = {
     ".c": {},
     ".cpp": {"allocations": 1, "allocated_bytes": 72704, "peak_bytes": 72704,
-             "leaked_bytes": 72704, "leaked_allocations": 1},
+             "live_bytes": 72704, "live_blocks": 1},
 }
 
 
@@ -186,8 +186,8 @@ def expected_totals(name, variant=None):
     threads = truth.pop("thread_blocks", 0)
     table_bytes = threads * thread_block_bytes(PROGRAMS / name) if threads else 0
     extra = dict(RUN_TIME[source.suffix])
-    for cost, value in (("allocations", threads), ("leaked_allocations", threads),
-                        ("allocated_bytes", table_bytes), ("leaked_bytes", table_bytes),
+    for cost, value in (("allocations", threads), ("live_blocks", threads),
+                        ("allocated_bytes", table_bytes), ("live_bytes", table_bytes),
                         ("peak_bytes", table_bytes)):
         extra[cost] = extra.get(cost, 0) + value
     return {cost: value + extra.get(cost, 0) for cost, value in truth.items()}

@@ -18,7 +18,7 @@ def test_leaks_are_the_same_with_another_allocator(record, allocator):
                            env={"LD_PRELOAD": allocator})
         reported = report(recording.path)
         assert any(allocator.split(".")[0] in process["allocator"] for process in reported["processes"]), reported
-        assert (reported["totals"]["leaked_bytes"], reported["totals"]["leaked_allocations"]) == (leaked, leaked // 777)
+        assert (reported["totals"]["live_bytes"], reported["totals"]["live_blocks"]) == (leaked, leaked // 777)
 
 
 def test_an_allocator_that_a_script_puts_before_ours_is_recorded(record):

@@ -127,7 +127,7 @@ def test_blocks_that_were_chosen_before_a_detach_are_not_seen_again(attachable):
         attachable.attach(f"--sample={mean}")
         attachable.do("a 20000 100", "t 10000 100")
         first = attachable.detach()
-        assert_near(first.totals["leaked_bytes"], 2000000, errors_of([(100, 20000)], mean)[1])
+        assert_near(first.totals["live_bytes"], 2000000, errors_of([(100, 20000)], mean)[1])
         assert_near(first.totals["frees"], 10000, errors_of([(100, 10000)], mean)[0])
         attachable.do("f 10000", "a 10000 100")
         attachable.attach(f"--sample={mean}")
@@ -135,7 +135,7 @@ def test_blocks_that_were_chosen_before_a_detach_are_not_seen_again(attachable):
         second = attachable.detach()
         sampling = second.report["run"]["sampling"]
         assert (sampling["allocations"], sampling["allocated_bytes"]) == (15000, 1500000)
-        assert_near(second.totals["leaked_allocations"], 10000, errors_of([(100, 10000)], mean)[0])
+        assert_near(second.totals["live_blocks"], 10000, errors_of([(100, 10000)], mean)[0])
         assert_near(second.totals["frees"], 5000, errors_of([(100, 5000)], mean)[0])
         assert second.totals["unknown_frees"] == 0
         attachable.do("f 10000")
@@ -148,7 +148,7 @@ def test_blocks_from_before_are_counted_apart(attachable):
     attachable.do("f 10", "a 2 64", "f 1")
     recording = attachable.detach()
     assert_totals(recording, {"allocations": 2, "allocated_bytes": 128, "frees": 1,
-                              "leaked_allocations": 1, "leaked_bytes": 64, "unknown_frees": 10})
+                              "live_blocks": 1, "live_bytes": 64, "unknown_frees": 10})
 
 
 def test_after_the_detach_the_code_is_what_it_was(attachable):
@@ -352,7 +352,7 @@ def test_children_that_are_forked_while_attached_belong_to_the_recording(scratch
     main, *children = recording.report["processes"]
     assert [child["parent_pid"] for child in children] == [main["pid"]] * 2
     assert all(child["forked"] and child["executable"] == main["executable"] for child in children)
-    assert recording.totals["leaked_bytes"] == 4 * 100 + 2 * 1000
+    assert recording.totals["live_bytes"] == 4 * 100 + 2 * 1000
     assert (recording.totals["allocations"], recording.totals["frees"]) == (8, 2)
 
 
@@ -368,7 +368,7 @@ def test_children_that_live_at_the_detach_are_left_as_they_were(scratch):
         assert not any(changed_code(pid, "/libc.so.6") for pid in [*children, program.process.pid])
         program.do("c")
         program.end()
-    assert recording.totals["leaked_bytes"] == 500
+    assert recording.totals["live_bytes"] == 500
 
 
 def test_threads_that_come_and_go_are_all_counted(scratch):
@@ -409,7 +409,7 @@ def check_both(first, second):
     here, there = costs[first.process.pid], costs[second.process.pid]
     assert (here["allocations"], here["allocated_bytes"], here["frees"]) == (7, 520, 7)
     assert (there["allocations"], there["allocated_bytes"], there["frees"]) == (7, 7000, 3)
-    assert recording.totals["leaked_bytes"] == 4000
+    assert recording.totals["live_bytes"] == 4000
     for program in (first, second):
         assert not changed_code(program.process.pid, "/libc.so.6")
         program.end()
@@ -516,7 +516,7 @@ def test_top_attaches_and_leaves_the_process_as_it_was(scratch):
         recording, = scratch.glob("*.cairn")
         program.do("a 10 100")
         totals = Recording(recording, None).totals
-        assert (totals["allocations"], totals["leaked_bytes"]) == (30, 1000)
+        assert (totals["allocations"], totals["live_bytes"]) == (30, 1000)
         assert [entry.name for entry in scratch.iterdir()] == [recording.name]
 
 

@@ -44,7 +44,7 @@ def check_rounds(scratch, name, truth, *options):
         program.end()
     assert_totals(recording, {
         "allocations": ROUNDS * allocations, "allocated_bytes": ROUNDS * allocated_bytes,
-        "frees": ROUNDS * allocations, "leaked_allocations": 0})
+        "frees": ROUNDS * allocations, "live_blocks": 0})
 
 
 @pytest.mark.parametrize("name", PROGRAMS_WITH)
@@ -61,11 +61,11 @@ def test_operators_are_recorded_and_their_exceptions_caught(scratch, name, throw
         program.attach()
         program.do("r", "r")
         assert_totals(program.detach(), {"allocations": 100, "allocated_bytes": 7140, "frees": 100,
-                                         "leaked_allocations": 0})
+                                         "live_blocks": 0})
         program.attach()
         program.do("t", "t")
         assert_totals(program.detach(), {"allocations": 2 * thrown, "frees": 2 * thrown,
-                                         "leaked_allocations": 0})
+                                         "live_blocks": 0})
         program.do("r", "t")
         program.end()
 

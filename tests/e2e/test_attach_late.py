@@ -25,7 +25,7 @@ def assert_rounds(recording, library, rounds):
     assert set(recording.lost.values()) == {0}
     costs = [costs for costs, frames in recording.stacks()
              if any(frame["module"] == str(library) for frame in frames)]
-    found = [sum(cost[name] for cost in costs) for name in ("allocations", "allocated_bytes", "leaked_bytes")]
+    found = [sum(cost[name] for cost in costs) for name in ("allocations", "allocated_bytes", "live_bytes")]
     assert found == [rounds * PLAIN[0], rounds * PLAIN[1], 0]
 
 
@@ -53,7 +53,7 @@ def test_a_program_that_is_started_may_be_searched_too(record):
 
 
 def costs_apart(recording):
-    names = ("allocations", "frees", "allocated_bytes", "leaked_allocations")
+    names = ("allocations", "frees", "allocated_bytes", "live_blocks")
     return {function: [recording.costs_within(function).get(name, 0) for name in names]
             for function in ("apart_begin", "apart_make")}
 

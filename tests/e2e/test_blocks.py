@@ -53,7 +53,7 @@ def test_every_row_lists_as_many_blocks_as_it_has(record):
     recording = record("/usr/bin/python3", "-c", "x = [[i] for i in range(20000)]; del x[::2]",
                        options=["--blocks"], env={"PYTHONMALLOC": "malloc"}, stacks_max=1)
     report = recording.report_json("--blocks")
-    for key, count, total in (("end", "leaked_allocations", "leaked_bytes"),
+    for key, count, total in (("end", "live_blocks", "live_bytes"),
                               ("peak", "peak_blocks", "peak_bytes")):
         assert len(report["blocks"][key]) == report["totals"][count]
         assert sum(sizes(report["blocks"][key])) == report["totals"][total]

@@ -97,7 +97,7 @@ def test_every_run_is_whole_and_counts_right(runs):
         run.recording.assert_whole()
         stacks = 16
         assert run.recording.totals["allocations"] == stacks + run.rounds + -(-run.rounds // 64)
-        assert run.recording.totals["leaked_allocations"] == 4096
+        assert run.recording.totals["live_blocks"] == 4096
         assert run.recording.totals["peak_error_bytes"] == 0
 
 

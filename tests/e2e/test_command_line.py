@@ -157,7 +157,7 @@ def test_the_function_filter(record):
 def test_sorting(record, sort):
     recording = record(PROGRAMS / "objects")
     top = recording.report_json("--sort", sort)["top"]
-    key = {"peak": "peak_bytes", "leaked": "leaked_bytes"}.get(sort, sort)
+    key = {"peak": "peak_bytes", "leaked": "live_bytes"}.get(sort, sort)
     assert list(top) == [key]
     values = [site["costs"][key] for site in top[key]]
     assert values == sorted(values, reverse=True)
@@ -166,11 +166,11 @@ def test_sorting(record, sort):
 def test_json_totals_have_every_promised_field(record):
     report = record(PROGRAMS / "resident", 200_000, 64, 1000, is_compared=False).report
     promised = ["allocations", "frees", "allocated_bytes", "temporary", "peak_bytes",
-                "peak_error_bytes", "peak_time_ms", "leaked_bytes", "leaked_allocations",
+                "peak_error_bytes", "peak_time_ms", "live_bytes", "live_blocks",
                 "peak_rss_bytes", "runtime_ms", "processes", "threads", "stacks"]
     assert {name: type(report["totals"].get(name)) for name in promised} == {
         name: int for name in promised}
-    assert report["version"] == 2
+    assert report["version"] == 3
     assert report["totals"]["peak_rss_bytes"] > 100 * 1024
 
 

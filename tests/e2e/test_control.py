@@ -36,7 +36,7 @@ def test_what_was_allocated_before_the_start_is_not_in_the_profile(scratch):
         recording = c.end()
     recording.assert_whole()
     assert_totals(recording, {"allocations": 9, "allocated_bytes": 7020, "frees": 5,
-                              "leaked_allocations": 4, "leaked_bytes": 4000, "temporary": 2,
+                              "live_blocks": 4, "live_bytes": 4000, "temporary": 2,
                               "peak_bytes": 7000, "unknown_frees": 0})
     assert recording.notes["unrecorded_frees"] == 10
     assert marks_of(recording) == [("stop", ""), ("start", "")]
@@ -54,7 +54,7 @@ def test_blocks_that_are_freed_while_recording_is_stopped_do_not_leak(scratch):
     # 10 recorded: 4 freed while stopped, 2 of the others reallocated then, 2 more freed after: 2
     # and the last one remain. The frees of the two reallocated blocks are unknown frees.
     assert_totals(recording, {"allocations": 11, "allocated_bytes": 1032, "frees": 8,
-                              "leaked_allocations": 3, "leaked_bytes": 232, "peak_bytes": 1000})
+                              "live_blocks": 3, "live_bytes": 232, "peak_bytes": 1000})
     assert recording.notes["unrecorded_frees"] == 2
     assert marks_of(recording) == [("stop", ""), ("start", "")]
 

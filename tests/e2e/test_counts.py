@@ -42,8 +42,8 @@ def test_rust_counts_are_the_program_s_beyond_its_run_time_s(record, scratch):
     empty = record(PROGRAMS / "empty_rust").totals
     full = record(PROGRAMS / "rust_blocks").totals
     truth = truth_of("rust_blocks")
-    costs = ["allocations", "frees", "allocated_bytes", "temporary", "leaked_bytes",
-             "leaked_allocations"]
+    costs = ["allocations", "frees", "allocated_bytes", "temporary", "live_bytes",
+             "live_blocks"]
     assert {cost: full[cost] - empty[cost] for cost in costs} == {
         cost: truth[cost] for cost in costs}
     # The memory of the run-time while main runs is unknown here; it is the same in both.
@@ -64,7 +64,7 @@ def test_parts_add_up_to_the_totals(record):
     """Sums over call sites, stacks, processes and threads are the totals."""
     recording = record(PROGRAMS / "threads")
     report, totals = recording.report, recording.totals
-    for cost in ("allocations", "allocated_bytes", "frees", "temporary", "leaked_bytes"):
+    for cost in ("allocations", "allocated_bytes", "frees", "temporary", "live_bytes"):
         assert sum(site["costs"][cost] for site in report["top"]["allocations"]) == totals[cost]
         assert sum(costs[cost] for costs, _ in recording.stacks()) == totals[cost]
         for parts in ("processes", "threads"):

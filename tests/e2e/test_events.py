@@ -32,8 +32,8 @@ class Replay:
         for event in events:
             getattr(self, event["kind"])(event)
         held = [block for blocks in self.live.values() for block in blocks]
-        self.totals["leaked_allocations"] = sum(count for count, _, _ in held) + self.totals.pop("dead_blocks", 0)
-        self.totals["leaked_bytes"] = sum(size for _, size, _ in held) + self.totals.pop("dead_bytes", 0)
+        self.totals["live_blocks"] = sum(count for count, _, _ in held) + self.totals.pop("dead_blocks", 0)
+        self.totals["live_bytes"] = sum(size for _, size, _ in held) + self.totals.pop("dead_bytes", 0)
 
     def allocation(self, event):
         self.latest = event["process"], event["address"]
@@ -82,7 +82,7 @@ def assert_replays(recording):
     replay = Replay(events)
     wanted = {key: recording.totals[key] for key in (
         "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "temporary_bytes",
-        "peak_bytes", "leaked_allocations", "leaked_bytes")}
+        "peak_bytes", "live_blocks", "live_bytes")}
     assert {key: replay.totals[key] for key in wanted} == wanted
     table = subprocess.run([CAIRN, "dump", "--table", "rows", recording.path], env=environment(),
                            capture_output=True, check=True, text=True).stdout.splitlines()
@@ -197,9 +197,9 @@ def test_a_replay_of_sampled_blocks_gives_the_totals_by_weight(record):
     assert counters(recording.report, "note")["unkept_blocks"] > 10_000
     wanted = {key: recording.totals[key] for key in (
         "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "temporary_bytes",
-        "leaked_allocations", "leaked_bytes")}
+        "live_blocks", "live_bytes")}
     assert {key: replay.totals[key] for key in wanted} == wanted
-    assert abs(recording.totals["leaked_allocations"] - 700_000) < 35_000
+    assert abs(recording.totals["live_blocks"] - 700_000) < 35_000
 
 
 def test_a_large_program_replays_too(record):

@@ -100,8 +100,8 @@ def test_each_run_of_the_program_has_a_recording(scratch):
             assert "most allocations" in follower.await_idle()
         assert follower.end() == ""
         first, second = follower.kept()
-        assert_totals(first, {"allocations": 3, "allocated_bytes": 300, "frees": 1, "leaked_bytes": 200})
-        assert_totals(second, {"allocations": 5, "allocated_bytes": 500, "frees": 1, "leaked_bytes": 400})
+        assert_totals(first, {"allocations": 3, "allocated_bytes": 300, "frees": 1, "live_bytes": 200})
+        assert_totals(second, {"allocations": 5, "allocated_bytes": 500, "frees": 1, "live_bytes": 400})
         assert second.path.samefile(follower.folder / "w.cairn")
 
 
@@ -134,7 +134,7 @@ def test_children_of_a_recorded_process_are_not_attached_to_again(scratch):
             first.end()
         assert "warning" not in follower.await_idle()
         (recording,) = follower.kept()
-        assert_totals(recording, {"allocations": 5 + 2, "frees": 2, "leaked_bytes": 500, "unknown_frees": 0})
+        assert_totals(recording, {"allocations": 5 + 2, "frees": 2, "live_bytes": 500, "unknown_frees": 0})
         assert len([one for one in recording.report["processes"] if one["attached"]]) == 2
 
 

@@ -27,7 +27,7 @@ def problem_of(path, word):
     sites = [site for site in report["leaks"]["leaks"] if site["function"] == "keep"]
     if not sites and word == "bursts":
         return None  # it ended between two of them
-    site = max(sites, key=lambda site: site["costs"]["leaked_bytes"])
+    site = max(sites, key=lambda site: site["costs"]["live_bytes"])
     growing = [item["function"] for item in report["findings"]["items"] if item["kind"] == "growth"]
     is_found = word not in FINDINGS or growing == ["keep"]
     is_right = site["growth"] in WANTED[word] and is_found and (word in FINDINGS | {"table"} or not growing)

@@ -100,7 +100,7 @@ def read_if_there(path):
 
 
 def costs_of_loop(report):
-    wanted = ("allocations", "allocated_bytes", "frees", "leaked_allocations", "leaked_bytes")
+    wanted = ("allocations", "allocated_bytes", "frees", "live_blocks", "live_bytes")
     total = dict.fromkeys(wanted, 0)
     for site in report["top"]["allocations"]:
         for stack in site["stacks"]:
@@ -128,7 +128,7 @@ def assert_is_the_truth(report, counts):
     assert sum(map(bytes_until, done)) <= costs["allocated_bytes"] <= sum(map(bytes_until, begun))
     freed = [[max(0, number - HELD) for number in numbers] for numbers in (done, begun)]
     assert sum(freed[0]) <= costs["frees"] <= sum(freed[1])
-    assert costs["leaked_allocations"] == costs["allocations"] - costs["frees"]
+    assert costs["live_blocks"] == costs["allocations"] - costs["frees"]
     assert {name for name, count in counters(report, "loss").items() if count != 0} == set()
 
 

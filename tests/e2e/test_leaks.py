@@ -32,7 +32,7 @@ def make_leaks_of(record, scratch):
         assert recording.finished.returncode == 0, recording.finished.stderr
         reported = report(recording.path)
         everything = report(recording.path, "--no-builtin-suppressions")
-        for cost in ("leaked_bytes", "leaked_allocations"):
+        for cost in ("live_bytes", "live_blocks"):
             assert reported["totals"][cost] + reported["selection"]["suppressed"][cost] == everything["totals"][cost]
         return recording.path, reported
     return leaks_of
@@ -43,11 +43,11 @@ def make_leaks_of(record, scratch):
 def test_a_program_that_prints_leaks_nothing(leaks_of, program):
     path, reported = leaks_of(program)
     left = [[frame["function"] for frame in stack["frames"]]
-            for site in reported["top"]["leaked_bytes"] for stack in site["stacks"]]
-    assert (reported["totals"]["leaked_bytes"], left) == (0, [])
+            for site in reported["top"]["live_bytes"] for stack in site["stacks"]]
+    assert (reported["totals"]["live_bytes"], left) == (0, [])
     assert held_to(path, 0) == 0
     if program not in ("empty", "empty_rust"):
-        assert reported["selection"]["suppressed"]["leaked_bytes"] > 0
+        assert reported["selection"]["suppressed"]["live_bytes"] > 0
 
 
 @pytest.mark.parametrize("program, words, function, size", [
@@ -57,15 +57,15 @@ def test_a_program_that_prints_leaks_nothing(leaks_of, program):
 ])
 def test_what_the_program_leaks_is_reported(leaks_of, program, words, function, size):
     path, reported = leaks_of(program, *words)
-    assert (reported["totals"]["leaked_bytes"], reported["totals"]["leaked_allocations"]) == (size, 1)
-    names = [frame["function"] for frame in reported["top"]["leaked_bytes"][0]["stacks"][0]["frames"]]
+    assert (reported["totals"]["live_bytes"], reported["totals"]["live_blocks"]) == (size, 1)
+    names = [frame["function"] for frame in reported["top"]["live_bytes"][0]["stacks"][0]["frames"]]
     assert function in names
     assert (held_to(path, size - 1), held_to(path, size)) == (1, 0)
 
 
 def test_a_file_that_is_leaked_is_reported_by_its_own_block(leaks_of, scratch):
     path, reported = leaks_of("greeting", "file", str(scratch / "short.txt"))
-    assert reported["totals"]["leaked_allocations"] == 1
-    names = [frame["function"] for frame in reported["top"]["leaked_bytes"][0]["stacks"][0]["frames"]]
+    assert reported["totals"]["live_blocks"] == 1
+    names = [frame["function"] for frame in reported["top"]["live_bytes"][0]["stacks"][0]["frames"]]
     assert "leak_a_file" in names
     assert held_to(path, 0) == 1

@@ -93,9 +93,9 @@ def test_new_images_go_on_in_the_same_recording(record, how):
 
 
 @pytest.mark.parametrize("name, variant, want", [
-    ("fork_both", None, {"allocations": 17, "frees": 0, "leaked_allocations": 17}),
-    ("exec_chain", "spawn", {"allocations": 10, "frees": 5, "leaked_allocations": 5}),
-    ("exec_chain", "vfork", {"allocations": 10, "frees": 5, "leaked_allocations": 5}),
+    ("fork_both", None, {"allocations": 17, "frees": 0, "live_blocks": 17}),
+    ("exec_chain", "spawn", {"allocations": 10, "frees": 5, "live_blocks": 5}),
+    ("exec_chain", "vfork", {"allocations": 10, "frees": 5, "live_blocks": 5}),
 ])
 def test_no_children_records_the_program_alone(record, name, variant, want):
     arguments = [variant, "1"] if variant else []

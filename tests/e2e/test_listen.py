@@ -28,7 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "formats"))
 from exposition import parse, value  # noqa: E402
 
 PEM = pathlib.Path(__file__).with_name("localhost.pem")  # a self-signed certificate for localhost
-HEAP = {"cairn_heap_live_bytes": "leaked_bytes", "cairn_heap_live_blocks": "leaked_allocations",
+HEAP = {"cairn_heap_live_bytes": "live_bytes", "cairn_heap_live_blocks": "live_blocks",
         "cairn_heap_peak_bytes": "peak_bytes", "cairn_heap_allocations_total": "allocations",
         "cairn_heap_allocated_bytes_total": "allocated_bytes", "cairn_heap_frees_total": "frees"}
 
@@ -126,15 +126,15 @@ def test_metrics_and_profiles_are_those_of_the_report(scratch):
         families = parse(c.get("/metrics"))
         totals = Recording(c.path, None).totals
         assert {key: value(families, key) for key in HEAP} == {key: totals[name] for key, name in HEAP.items()}
-        assert totals["leaked_bytes"] == 7000 and totals["allocations"] == 14  # what the program did
+        assert totals["live_bytes"] == 7000 and totals["allocations"] == 14  # what the program did
         assert value(families, "cairn_checkpoint_timestamp_seconds") > 1.5e9
         own = {labels: number for labels, number in families["cairn_own_cpu_seconds_total"].items()}
         assert [dict(labels)["process"] for labels in own] == ["recorder", "server"] and all(own.values())
         for kind, shown in (("heap", "inuse_space/bytes[dflt]"), ("allocs", "alloc_space/bytes[dflt]")):
             url = f"http://cairn:{c.token}@127.0.0.1:{c.port}/debug/pprof/{kind}"
             types, sums = pprof_sums(scratch, url)
-            assert sums == [totals[key] for key in ("allocations", "allocated_bytes", "leaked_allocations",
-                                                    "leaked_bytes")]
+            assert sums == [totals[key] for key in ("allocations", "allocated_bytes", "live_blocks",
+                                                    "live_bytes")]
             assert shown in types and sum("[dflt]" in word for word in types) == 1
         c.do("a 1 24")
         c.ctl("checkpoint")
@@ -165,11 +165,11 @@ def test_sampled_metrics_and_profiles_state_their_errors(scratch):
         c.ctl("checkpoint")
         families = parse(c.get("/metrics"))
         selection = Recording(c.path, None).report["selection"]
-        error = selection["totals_errors"]["leaked_bytes"]
+        error = selection["totals_errors"]["live_bytes"]
         assert value(families, "cairn_heap_live_bytes_error") == error > 0
         assert abs(value(families, "cairn_heap_live_bytes") - 200000) < 3 * error  # six standard errors
         run = go_pprof(scratch, "-top", f"http://cairn:{c.token}@127.0.0.1:{c.port}/debug/pprof/heap")
-        share = 100 * error / selection["totals"]["leaked_bytes"]
+        share = 100 * error / selection["totals"]["live_bytes"]
         assert re.search(rf"^all figures are estimates: 1 of [0-9.]+ .*, inuse_space ±{share:.0f}%$", run, re.M), run
         c.end()
 
@@ -207,7 +207,7 @@ def test_each_process_has_series_and_profiles_of_its_own(scratch):
         processes = {str(process["pid"]): process for process in Recording(c.path, None).report["processes"]}
         assert len(found) == 2 and (str(PROGRAMS / "obedient"), 10000) in found.values()
         for pid, (executable, live) in found.items():
-            assert processes[pid]["executable"] == executable and processes[pid]["costs"]["leaked_bytes"] == live
+            assert processes[pid]["executable"] == executable and processes[pid]["costs"]["live_bytes"] == live
             families = parse(c.get(f"/metrics?process={pid}"))
             assert value(families, "cairn_heap_live_bytes") == live and "cairn_recording_info" not in families
             assert Decoded(c.get(f"/debug/pprof/heap?process={pid}")).sums()["inuse_space"] == live
@@ -417,7 +417,7 @@ def test_a_thousand_slow_clients_hold_nothing_up(scratch):
         assert grown < 64 << 20
         c.do("a 1 100")
         recording = c.end()
-    assert recording.totals["leaked_bytes"] == 10100
+    assert recording.totals["live_bytes"] == 10100
     recording.assert_whole()
 
 
@@ -451,7 +451,7 @@ def test_whoever_dies_the_others_end_well(who, scratch):
         os.kill({"recorder": c.process.pid, "server": server, "program": program}[who], signal.SIGKILL)
         if who == "server":
             recording = c.end_with_message("the server of --listen ended early")
-            assert recording.totals["leaked_bytes"] == 50
+            assert recording.totals["live_bytes"] == 50
         elif who == "program":
             assert c.process.wait(timeout=DEADLINE_SECONDS) == -signal.SIGKILL
         wait_until(lambda: not pathlib.Path(f"/proc/{server}").exists()

@@ -66,7 +66,7 @@ def test_the_recorder_stays_within_its_bound_with_many_blocks(scratch):
     took = recorder_bytes(path, PROGRAMS / "resident", 200_000, stacks, blocks)
     report = Recording(path, None).report_of("-n", "1", "-s", "1")  # whole: gigabytes
     assert set(counters(report, "loss").values()) == {0}
-    assert report["totals"]["leaked_allocations"] == blocks
+    assert report["totals"]["live_blocks"] == blocks
     assert report["totals"]["stacks"] >= stacks
     # Nodes: the paths of 24 levels share their outer parts; two frames per level, and a leaf.
     nodes = stacks * 2 + sum(min(stacks, 2 ** level) for level in range(24)) * 2
@@ -129,7 +129,7 @@ def test_a_cap_merges_the_rarest_stacks(scratch):
     report = Recording(path, None).report_of("-n", "9", "-s", "2")
     often, later = STACKS // 20, STACKS // 40
     assert report["totals"]["allocations"] == STACKS + often + later
-    assert report["totals"]["leaked_bytes"] == 100 * often + 200 * later
+    assert report["totals"]["live_bytes"] == 100 * often + 200 * later
     assert report["run"]["sampling"] is None
     assert set(counters(report, "loss").values()) == {0}
     assert counters(report, "note")["merged_stacks"] > STACKS / 2
@@ -142,7 +142,7 @@ def test_a_cap_merges_the_rarest_stacks(scratch):
         stack = sites[name]["stacks"][0]
         assert [frame["function"] for frame in stack["frames"][:2]] == [name, "main"]
         assert count * 0.99 <= stack["costs"]["allocations"] <= count
-        assert stack["costs"]["leaked_bytes"] == size * stack["costs"]["allocations"]
+        assert stack["costs"]["live_bytes"] == size * stack["costs"]["allocations"]
         assert count - stack["costs"]["allocations"] <= merged["most_missing_allocations"]
     verify(path)
     text = subprocess.run([CAIRN, "report", path], capture_output=True, text=True, check=True, timeout=120)
@@ -170,7 +170,7 @@ def test_a_cap_samples_blocks(scratch):
     report = Recording(path, None).report_of("-n", "1", "-s", "1")
     assert report["run"]["sampling"]["allocations"] == blocks + pairs
     assert counters(report, "note")["unkept_blocks"] > blocks / 2
-    leaked = report["totals"]["leaked_allocations"]
+    leaked = report["totals"]["live_blocks"]
     assert abs(leaked - blocks) < blocks / 20
     assert abs(report["totals"]["peak_bytes"] - 64 * blocks) < 64 * blocks / 20
     verify(path)

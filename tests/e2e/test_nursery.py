@@ -5,8 +5,8 @@ import pytest
 
 from cairn_run import PROGRAMS, some_of, thread_block_bytes
 
-COUNTS = ["allocations", "frees", "allocated_bytes", "temporary", "leaked_allocations",
-          "leaked_bytes", "peak_bytes"]
+COUNTS = ["allocations", "frees", "allocated_bytes", "temporary", "live_blocks",
+          "live_bytes", "peak_bytes"]
 OFF = {"CAIRN_NURSERY": "0"}
 ALWAYS = {"CAIRN_NURSERY": "always"}
 
@@ -68,16 +68,16 @@ def test_threads_that_wait_have_told_everything(record, ending, how):
     recording = record(program, 50000, threads, ending, env=how)
     counted = dict(zip(COUNTS, map(int, recording.finished.stdout.split())))
     tables = (threads - 1) * thread_block_bytes(program)
-    for cost in ("allocations", "leaked_allocations"):
+    for cost in ("allocations", "live_blocks"):
         counted[cost] += threads - 1
-    for cost in ("allocated_bytes", "leaked_bytes"):
+    for cost in ("allocated_bytes", "live_bytes"):
         counted[cost] += tables
     sum_of_peaks = counted.pop("peak_bytes") + tables
     assert {cost: recording.totals[cost] for cost in counted} == counted
     assert recording.totals["unknown_frees"] == 0
     # The true peak is between the live bytes at the end and the sum of all threads' peaks.
     bound = recording.totals["peak_error_bytes"]
-    assert counted["leaked_bytes"] - bound <= recording.totals["peak_bytes"] <= sum_of_peaks + bound
+    assert counted["live_bytes"] - bound <= recording.totals["peak_bytes"] <= sum_of_peaks + bound
 
 
 @HOW

@@ -55,7 +55,7 @@ def test_the_file_has_the_heap_before_the_kill(group, scratch):
         group.use(950000)
         c.wait_for("checkpoints", 2)
         first = Recording(c.path, None)
-        assert first.totals["allocations"] == 11 and first.totals["leaked_bytes"] == 1100
+        assert first.totals["allocations"] == 11 and first.totals["live_bytes"] == 1100
         assert [mark["text"] for mark in first.report["marks"]] == ["memory limit near"]
         c.do("a 5 100")
         group.use(990000)  # it grows: once more, after a second
@@ -63,7 +63,7 @@ def test_the_file_has_the_heap_before_the_kill(group, scratch):
         c.process.send_signal(signal.SIGKILL)  # the whole group, the recorder too
         c.process.wait(timeout=DEADLINE_SECONDS)
         last = Recording(c.path, None)
-    assert last.report["run"]["state"] == "running" and last.totals["leaked_bytes"] == 1600
+    assert last.report["run"]["state"] == "running" and last.totals["live_bytes"] == 1600
 
 
 def test_fast_growth_is_noticed_early(group, scratch):

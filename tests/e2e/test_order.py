@@ -69,14 +69,14 @@ def assert_counts(recording, truth):
     assert recording.notes["order_timeouts"] == 0
     compared = [cost for cost in COSTS if cost in totals]
     assert {cost: totals[cost] for cost in compared} == {cost: truth.total(cost) for cost in compared}
-    assert totals["leaked_allocations"] == truth.total("allocations") - truth.total("frees")
-    assert totals["leaked_bytes"] == truth.total("allocated_bytes") - truth.total("freed_bytes")
+    assert totals["live_blocks"] == truth.total("allocations") - truth.total("frees")
+    assert totals["live_bytes"] == truth.total("allocated_bytes") - truth.total("freed_bytes")
     assert totals["unknown_frees"] == 0
     for kind in range(1, KINDS):
         found = recording.costs_within(f"make_{kind}")
         reported = truth.kinds[kind]
         assert (found.get("allocations", 0), found.get("frees", 0), found.get("temporary", 0),
-                found.get("allocated_bytes", 0), found.get("leaked_bytes", 0)) == (
+                found.get("allocated_bytes", 0), found.get("live_bytes", 0)) == (
             reported["allocations"], reported["frees"], reported["temporary"], reported["allocated_bytes"],
             reported["allocated_bytes"] - reported["freed_bytes"]), f"make_{kind}: {found}, not {reported}"
 
@@ -158,7 +158,7 @@ def test_an_address_given_away_by_a_realloc_is_of_another_block(record, way, nur
     recording = record(PROGRAMS / "handover", way, env=env, is_compared=False)
     recording.assert_whole()
     found = {name: [recording.costs_within(name).get(cost, 0)
-                    for cost in ("allocations", "frees", "temporary", "leaked_allocations")]
+                    for cost in ("allocations", "frees", "temporary", "live_blocks")]
              for name in ("make_old", "make_new")}
     assert found == {"make_old": [1, 1, 0, 0], "make_new": [1, 1, 1, 0]}
     assert recording.notes["order_timeouts"] == 0

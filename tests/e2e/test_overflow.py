@@ -31,7 +31,7 @@ def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
         recording = c.end()
     recording.assert_whole()
     assert_totals(recording, {"allocations": 100000, "allocated_bytes": 1000000, "frees": 60000,
-                              "leaked_allocations": 40000, "peak_bytes": 1000000})
+                              "live_blocks": 40000, "peak_bytes": 1000000})
     assert recording.notes["producer_waits"] > 0
 
 
@@ -43,7 +43,7 @@ def test_a_program_that_keeps_books_does_not_wait(scratch):
         recording = c.end()
     recording.assert_whole()
     assert_totals(recording, {"allocations": 100000, "allocated_bytes": 1000000, "frees": 60000,
-                              "leaked_allocations": 40000, "peak_bytes": 1000000})
+                              "live_blocks": 40000, "peak_bytes": 1000000})
     assert recording.notes["producer_waits"] == 0
 
 
@@ -83,8 +83,8 @@ def test_a_program_that_may_be_sampled_does_not_wait(scratch):
     # Standard deviations of some 4 %.
     totals = recording.totals
     assert abs(totals["allocations"] - 301000) < 120000
-    assert abs(totals["leaked_allocations"] - 200000) < 120000
-    assert abs(totals["leaked_bytes"] - 2000000) < 1200000
+    assert abs(totals["live_blocks"] - 200000) < 120000
+    assert abs(totals["live_bytes"] - 2000000) < 1200000
     # Blocks that were recorded before sampling have the weight 1.
     sizes = recording.report_json("--size", "4000..6000")["totals"]
     assert sizes["allocations"] == 1000
@@ -93,13 +93,13 @@ def test_a_program_that_may_be_sampled_does_not_wait(scratch):
 
 # What the program's functions do below: their call sites.
 SITES = {"keep": {"allocations": 201000, "allocated_bytes": 25000000, "frees": 151000,
-                  "leaked_allocations": 50000, "leaked_bytes": 5000000, "peak_bytes": 5000000},
+                  "live_blocks": 50000, "live_bytes": 5000000, "peak_bytes": 5000000},
          "resize": {"allocations": 50000, "allocated_bytes": 50000000,
-                    "leaked_allocations": 50000, "leaked_bytes": 50000000, "peak_bytes": 50000000},
+                    "live_blocks": 50000, "live_bytes": 50000000, "peak_bytes": 50000000},
          "churn": {"allocations": 200000, "allocated_bytes": 600000000, "frees": 200000,
                    "temporary": 200000, "temporary_bytes": 600000000},
          "[pool numbers]": {"allocations": 100000, "allocated_bytes": 500000000,
-                            "leaked_allocations": 100000, "leaked_bytes": 500000000,
+                            "live_blocks": 100000, "live_bytes": 500000000,
                             "peak_bytes": 500000000}}
 
 
@@ -155,7 +155,7 @@ def test_pools_and_events_of_a_sampled_program(scratch):
     assert all(frames[-1]["function"] == "_start" for _, frames in named)
     # Standard deviations of some 4 %.
     assert abs(recording.totals["allocations"] - 301000) < 120000
-    assert abs(recording.totals["leaked_allocations"] - 200000) < 120000
+    assert abs(recording.totals["live_blocks"] - 200000) < 120000
     assert [(event["name"], event["events"], event["weight"])
             for event in recording.report["adhoc"]["entries"]] == [("[event said]", 1500, 8500)]
 

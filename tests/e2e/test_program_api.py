@@ -86,7 +86,7 @@ def test_blocks_of_a_pool_do_not_meet_the_block_that_holds_them(record):
     pool."""
     recording = record(PROGRAMS / "api_pool")
     assert recording.totals["unknown_frees"] == 0
-    assert recording.totals["leaked_bytes"] == 96
+    assert recording.totals["live_bytes"] == 96
 
 
 def test_single_blocks_have_their_own_addresses(record):

@@ -74,7 +74,7 @@ def test_changes_add_up_to_the_totals(scratch):
     assert_allocated(collector.accepted, recording, scratch)
     assert first.sums(scratch)["inuse_space"] == 7000 and second.sums(scratch)["inuse_space"] == 7200
     assert second.sums(scratch)["alloc_space"] == 200 and second.sums(scratch)["alloc_objects"] == 4
-    assert last.sums(scratch)["inuse_space"] == recording.totals["leaked_bytes"] == 7224
+    assert last.sums(scratch)["inuse_space"] == recording.totals["live_bytes"] == 7224
     spans = [(int(request.query["from"]), int(request.query["until"])) for request in collector.accepted]
     assert all(start < end for start, end in spans) and [start for start, _ in spans] == sorted(s for s, _ in spans)
     notes = subprocess.run(["readelf", "-n", PROGRAMS / "obedient"], check=True, capture_output=True, text=True)
@@ -105,8 +105,8 @@ def test_blocks_of_processes_that_have_ended_are_not_in_use(scratch):
     recording = Recording(scratch / "c.cairn", run)
     of_shell, of_child = (request.sums(scratch) for request in by_executable(collector.accepted, "sh", "obedient"))
     shell, child = (process["costs"] for process in recording.report["processes"])
-    assert (of_shell["inuse_objects"], of_shell["inuse_space"]) == (shell["leaked_allocations"], shell["leaked_bytes"])
-    assert child["leaked_allocations"] >= 7 and of_child["inuse_objects"] == 0
+    assert (of_shell["inuse_objects"], of_shell["inuse_space"]) == (shell["live_blocks"], shell["live_bytes"])
+    assert child["live_blocks"] >= 7 and of_child["inuse_objects"] == 0
 
 
 def by_executable(requests, *names):

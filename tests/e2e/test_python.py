@@ -119,8 +119,8 @@ def test_lines_hold_what_tracemalloc_says(record, scratch):
     assert len(truth) == 4 and all(bytes_ > 50_000 for bytes_, _ in truth.values())
     recording = record(PYTHON, program, options=["--python"], env=settings, is_compared=False, is_whole=False)
     report = recording.report_of("-n", "0", "-s", "1", "-l")
-    found = {site["line"]: [site["costs"]["leaked_bytes"], site["costs"]["leaked_allocations"]]
-             for site in report["top"]["leaked_bytes"] if site["file"] == str(program)}
+    found = {site["line"]: [site["costs"]["live_bytes"], site["costs"]["live_blocks"]]
+             for site in report["top"]["live_bytes"] if site["file"] == str(program)}
     for line, (bytes_, blocks) in truth.items():  # an object that is taken from a free list is new to tracemalloc only
         reused = blocks - found[line][1]
         assert 0 <= reused <= 2 and 0 <= bytes_ - found[line][0] <= 64 * reused, (line, truth, found)

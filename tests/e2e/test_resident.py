@@ -147,7 +147,7 @@ def test_a_fragmented_heap(scratch):
     near(split["live_bytes"] + split["rounding_bytes"], run.in_use, 16 * PAGE)
     near(split["kept_bytes"], run.free, 64 * PAGE)
     assert split["kept_bytes"] > split["live_bytes"]
-    requested = run.recording.totals["leaked_bytes"]
+    requested = run.recording.totals["live_bytes"]
     assert split["requested_bytes"] == requested
     near(split["live_bytes"], requested, 4 * PAGE)  # all of it was touched
     assert not split["live_is_estimate"]

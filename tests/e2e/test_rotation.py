@@ -40,8 +40,8 @@ def test_each_kept_file_has_everything_until_then(scratch):
                          env=environment())
     assert run.returncode in (0, 1), run.stderr  # 1: it found growth
     document = json.loads(run.stdout)  # what happened between the two
-    difference = {key: document["totals"][key]["change"] for key in ("allocations", "frees", "leaked_bytes")}
-    assert difference == {"allocations": 5, "frees": 4, "leaked_bytes": 100}
+    difference = {key: document["totals"][key]["change"] for key in ("allocations", "frees", "live_bytes")}
+    assert difference == {"allocations": 5, "frees": 4, "live_bytes": 100}
     for path in (first, second):
         subprocess.run([CAIRN, "verify", path], check=True, capture_output=True, timeout=60, env=environment())
         assert path.stat().st_mode & 0o777 == 0o600

@@ -89,7 +89,7 @@ def test_recording_goes_on_when_the_recorder_does(scratch):
     assert recording.totals["allocations"] + lost["missed_allocations"] == blocks + 7
     assert recording.totals["frees"] + recording.notes["unrecorded_frees"] == blocks
     assert recording.notes["unrecorded_frees"] == lost["missed_allocations"]
-    assert (recording.totals["leaked_allocations"], recording.totals["leaked_bytes"]) == (7, 7 * LATER)
+    assert (recording.totals["live_blocks"], recording.totals["live_bytes"]) == (7, 7 * LATER)
     assert [mark["kind"] for mark in recording.report["marks"]] == ["stop", "start"] * 2
 
 
@@ -106,4 +106,4 @@ def test_what_threads_keep_in_books_is_not_lost(scratch):
     recording.assert_whole()
     assert recording.totals["allocations"] == 2 * (10 + MANY + 3) + 7
     assert recording.totals["frees"] == 2 * (10 + MANY + 3)
-    assert (recording.totals["leaked_allocations"], recording.totals["leaked_bytes"]) == (7, 7 * LATER)
+    assert (recording.totals["live_blocks"], recording.totals["live_bytes"]) == (7, 7 * LATER)

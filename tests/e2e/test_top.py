@@ -53,7 +53,7 @@ def rows_of(text):
 def rows_of_report(path):
     """The same from `cairn report --json`."""
     report = Recording(path, None).report_json("--sort", "allocations", "--full-names")
-    return [(as_bytes(site["costs"]["leaked_bytes"]), site["costs"]["temporary"], site["costs"]["allocations"],
+    return [(as_bytes(site["costs"]["live_bytes"]), site["costs"]["temporary"], site["costs"]["allocations"],
              as_bytes(site["costs"]["peak_bytes"]), site["function"] + " (inlined)" * site["inlined"])
             for site in report["top"]["allocations"]]
 
@@ -66,7 +66,7 @@ def test_the_figures_are_those_of_the_report_of_the_same_checkpoint(scratch):
         text = top("--plain", "--count", "1", c.path)
         assert sorted(rows_of(text)) == sorted(rows_of_report(c.path))
         totals = Recording(c.path, None).totals
-        assert f"live heap: {as_bytes(totals['leaked_bytes'])} in 20 blocks, peak {as_bytes(30000)}\n" in text
+        assert f"live heap: {as_bytes(totals['live_bytes'])} in 20 blocks, peak {as_bytes(30000)}\n" in text
         assert "allocations: 80, " in text and ", 50 temporary (62.5%)\n" in text
         assert f"peak {as_bytes(totals['peak_rss_bytes'])}\n" in text
         assert "obedient (process " in text and "): running, " in text
@@ -438,7 +438,7 @@ def test_the_end_of_the_program_is_shown(run):
     run.terminal.press("q")
     assert run.terminal.end_status() == 0
     assert "go on" not in run.terminal.text()
-    assert Recording(run.folder / "x.cairn", None).totals["leaked_bytes"] == 600
+    assert Recording(run.folder / "x.cairn", None).totals["live_bytes"] == 600
 
 
 @pytest.mark.parametrize("keys", [["f9", "y"], ["k", "Y"], ["z", "k", "y"]])

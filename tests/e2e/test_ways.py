@@ -38,7 +38,7 @@ FUNCTIONS = {
     "in_child": (10, 10 * 700, 0, 0, 10),
 }
 LEAKED_BYTES = {"keep_rows": 100000, "grow": 5000, "work": 8000, "[pool nodes]": 128, "in_child": 7000}
-COSTS = ("allocations", "allocated_bytes", "frees", "temporary", "leaked_allocations")
+COSTS = ("allocations", "allocated_bytes", "frees", "temporary", "live_blocks")
 PEAK_BYTES = 100 * 1000 + 3000000
 
 
@@ -115,7 +115,7 @@ def costs_by_function(run):
             others.append((costs, names))
             continue
         assert names[-1] not in FUNCTIONS or names[-1] == "work", names  # stacks go on to main, or the thread's entry
-        sums = found.setdefault(mine, dict.fromkeys([*COSTS, "leaked_bytes", "peak_bytes"], 0))
+        sums = found.setdefault(mine, dict.fromkeys([*COSTS, "live_bytes", "peak_bytes"], 0))
         for name in sums:
             sums[name] += costs[name]
     return found, others
@@ -124,7 +124,7 @@ def costs_by_function(run):
 def has_allocations(run):
     found, others = costs_by_function(run)
     assert {name: tuple(costs[cost] for cost in COSTS) for name, costs in found.items()} == FUNCTIONS
-    assert {name: costs["leaked_bytes"] for name, costs in found.items() if costs["leaked_bytes"]} == LEAKED_BYTES
+    assert {name: costs["live_bytes"] for name, costs in found.items() if costs["live_bytes"]} == LEAKED_BYTES
     # Those of libc and the C++ runtime at the start, and libc's for a thread.
     assert sum(costs["allocations"] for costs, _ in others) <= 10, others
     totals = run.report["totals"]
@@ -167,7 +167,7 @@ def has_children(run):
     assert set(processes) == {run.told["pid"], run.told["child"]}
     child = processes[run.told["child"]]
     assert child["forked"] and child["parent_pid"] == run.told["pid"]
-    assert (child["costs"]["allocations"], child["costs"]["leaked_bytes"]) == (10, 7000)
+    assert (child["costs"]["allocations"], child["costs"]["live_bytes"]) == (10, 7000)
     assert processes[run.told["pid"]]["attached"] == (run.name == "attached")
     return True
 
@@ -299,9 +299,9 @@ def test_the_other_sections_agree(runs, name):
     assert sum(bucket["bytes"] for bucket in sizes) == totals["allocated_bytes"]
     lifetimes = run.histogram["lifetimes"]["buckets"]
     assert sum(bucket["blocks"] for bucket in lifetimes) == totals["frees"]
-    assert sum(block["size_bytes"] for block in run.blocks) == totals["leaked_bytes"]
-    assert len(run.blocks) == totals["leaked_allocations"]
-    assert sum(leak["costs"]["leaked_bytes"] for leak in run.leaks) == totals["leaked_bytes"]
+    assert sum(block["size_bytes"] for block in run.blocks) == totals["live_bytes"]
+    assert len(run.blocks) == totals["live_blocks"]
+    assert sum(leak["costs"]["live_bytes"] for leak in run.leaks) == totals["live_bytes"]
     functions = {function["function"]: function for function in run.functions}
     assert set(FUNCTIONS) <= set(functions)
     assert functions["main"]["inclusive"]["allocations"] >= sum(

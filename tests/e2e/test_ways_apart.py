@@ -54,7 +54,7 @@ class Run:
         sums = [0, 0, 0]
         for costs, frames in self.recording.stacks():
             if any(frame["function"].endswith(name) for frame in frames):
-                for i, cost in enumerate(("allocations", "allocated_bytes", "leaked_allocations")):
+                for i, cost in enumerate(("allocations", "allocated_bytes", "live_blocks")):
                     sums[i] += costs[cost]
         return sums
 

@@ -134,7 +134,7 @@ def test_words_outlive_a_killed_program(tmp_path, seed):
     assert stale == 0
     live = sum(blocks for blocks, _ in kinds.values())
     assert live > 50
-    assert abs(recording.totals["leaked_allocations"] - live) <= 2 * threads
+    assert abs(recording.totals["live_blocks"] - live) <= 2 * threads
     for kind in range(1, KINDS):
-        leaked = recording.costs_within(f"make_{kind}").get("leaked_allocations", 0)
+        leaked = recording.costs_within(f"make_{kind}").get("live_blocks", 0)
         assert abs(leaked - kinds[kind][0]) <= 2 * threads

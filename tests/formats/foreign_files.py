@@ -137,7 +137,7 @@ def printed(path):
             "temporary": figure("temporary memory allocations"),
             "peak_bytes": figure("peak heap memory consumption"),
             "peak_rss_bytes": figure(r"peak RSS \(including heaptrack overhead\)"),
-            "leaked_bytes": figure("total memory leaked")}
+            "live_bytes": figure("total memory leaked")}
 
 
 def replay(content):
@@ -198,11 +198,11 @@ def replay(content):
     for trace, figures in stacks.items():
         names = tuple(name for at in chain(trace) for name in instructions[at] or [""])
         mine = by_names.setdefault(names, {"allocations": 0, "allocated_bytes": 0, "temporary": 0,
-                                           "peak_bytes": 0, "leaked_bytes": 0})
+                                           "peak_bytes": 0, "live_bytes": 0})
         for key, value in zip(("allocations", "allocated_bytes", "temporary"), figures):
             mine[key] += value
         for number in kinds_of[trace]:
             mine["peak_bytes"] += at_peak.get(number, 0) * kinds[number][0]
-            mine["leaked_bytes"] += live.get(number, 0) * kinds[number][0]
-    total["leaked_bytes"] = total.pop("live")
+            mine["live_bytes"] += live.get(number, 0) * kinds[number][0]
+    total["live_bytes"] = total.pop("live")
     return total, by_names, times, miscounted

@@ -25,7 +25,6 @@ BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", ROOT / "build")).resolve()
 CAIRN = pathlib.Path(os.environ.get("CAIRN_BIN", BUILD / "bin" / "cairn")).resolve()
 DRAW = BUILD / "tests" / "cli" / "draw_recording"
 # Tables in CSV and SQLite name two costs otherwise than JSON does.
-COLUMNS = {"leaked_bytes": "live_bytes", "leaked_allocations": "live_blocks"}
 
 SERVER = """\
 !program /usr/bin/server
@@ -130,8 +129,8 @@ FILTERS = ([], ["--filter-function", "load"], ["--thread", "main"])
 
 @pytest.mark.parametrize("cost, key", [
     (None, "peak_bytes"), ("peak", "peak_bytes"), ("allocations", "allocations"),
-    ("allocated", "allocated_bytes"), ("leaked", "leaked_bytes"), ("temporary", "temporary"),
-    ("frees", "frees"), ("leaked-blocks", "leaked_allocations")])
+    ("allocated", "allocated_bytes"), ("leaked", "live_bytes"), ("temporary", "temporary"),
+    ("frees", "frees"), ("leaked-blocks", "live_blocks")])
 def test_folded_adds_up(recording, cost, key):
     for filters in FILTERS:
         words = [] if cost is None else ["--cost", cost]
@@ -360,7 +359,7 @@ class Pprof:
 
 
 @pytest.mark.parametrize("moment, blocks, size", [
-    ("peak", "peak_blocks", "peak_bytes"), ("end", "leaked_allocations", "leaked_bytes")])
+    ("peak", "peak_blocks", "peak_bytes"), ("end", "live_blocks", "live_bytes")])
 def test_pprof_adds_up(recording, moment, blocks, size):
     for filters in FILTERS:
         profile = Pprof(export(recording, "pprof", "--at", moment, *filters))
@@ -417,7 +416,7 @@ def check_speedscope(document):
 
 
 def test_speedscope_adds_up(recording):
-    keys = ["peak_bytes", "allocated_bytes", "allocations", "temporary", "leaked_bytes"]
+    keys = ["peak_bytes", "allocated_bytes", "allocations", "temporary", "live_bytes"]
     for filters in FILTERS:
         document = json.loads(export(recording, "speedscope", *filters))
         check_speedscope(document)
@@ -466,11 +465,11 @@ def test_massif_adds_up(recording, tmp_path):
         assert [time for _, time, _ in snapshots] == sorted(time for _, time, _ in snapshots)
         peak = int(re.search(r"(\d+) \(peak\)", text)[1])
         assert snapshots[peak][1:] == (expected["peak_time_ms"], expected["peak_bytes"])
-        assert snapshots[-1][2] == expected["leaked_bytes"]
+        assert snapshots[-1][2] == expected["live_bytes"]
         roots = re.findall(r"^\d+\.\d\d% \(([\d,]+)B\) \(heap allocation functions\)", text,
                            re.MULTILINE)
         assert [int(root.replace(",", "")) for root in roots] == \
-            [expected["peak_bytes"], expected["leaked_bytes"]]
+            [expected["peak_bytes"], expected["live_bytes"]]
 
 
 def test_massif_tree(server):
@@ -518,7 +517,7 @@ def test_dhat_adds_up(recording):
                 for key in ("tb", "tbk", "gb", "gbk", "eb", "ebk")}
         assert sums == {"tb": expected["allocated_bytes"], "tbk": expected["allocations"],
                         "gb": expected["peak_bytes"], "gbk": expected["peak_blocks"],
-                        "eb": expected["leaked_bytes"], "ebk": expected["leaked_allocations"]}
+                        "eb": expected["live_bytes"], "ebk": expected["live_blocks"]}
         assert document["tg"] == expected["peak_time_ms"] * 1000
         assert document["te"] >= expected["runtime_ms"] * 1000
 
@@ -551,8 +550,8 @@ life 1 1 10
 
 CALLGRIND_EVENTS = {"PeakBytes": "peak_bytes", "PeakBlocks": "peak_blocks",
                     "AllocatedBytes": "allocated_bytes", "Allocations": "allocations",
-                    "Temporary": "temporary", "LeakedBytes": "leaked_bytes",
-                    "LeakedBlocks": "leaked_allocations"}
+                    "Temporary": "temporary", "LeakedBytes": "live_bytes",
+                    "LeakedBlocks": "live_blocks"}
 
 
 def callgrind_annotate(tmp_path, data, *options):
@@ -628,9 +627,9 @@ def test_csv_adds_up(recording):
         rows = csv_rows(export(recording, "csv", *filters))
         expected = totals(recording, *filters)
         costs = ["peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees",
-                 "freed_bytes", "temporary", "temporary_bytes", "leaked_bytes",
-                 "leaked_allocations"]
-        assert {cost: sum(int(row[COLUMNS.get(cost, cost)]) for row in rows) for cost in costs} == \
+                 "freed_bytes", "temporary", "temporary_bytes", "live_bytes",
+                 "live_blocks"]
+        assert {cost: sum(int(row[cost]) for row in rows) for cost in costs} == \
             {cost: expected[cost] for cost in costs}
 
 
@@ -686,7 +685,7 @@ def test_json_adds_up(recording):
         for key in ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary"):
             assert sum(value or 0 for value in document["points"][key]) == expected[key], key
         if document["points"]["count"]:
-            assert document["points"]["live_bytes"][-1] in (expected["leaked_bytes"], None)
+            assert document["points"]["live_bytes"][-1] in (expected["live_bytes"], None)
 
 
 def test_json_rows(server):
@@ -729,7 +728,7 @@ def test_perfetto_adds_up(recording):
         heap = counters(document, "heap")
         assert expected["allocations"] == 0 or heap
         if report(recording)["totals"]["processes"] == 1:
-            assert sum(series[-1][1] for series in heap.values()) == expected["leaked_bytes"]
+            assert sum(series[-1][1] for series in heap.values()) == expected["live_bytes"]
 
 
 def test_perfetto_series(server):

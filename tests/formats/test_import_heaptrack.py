@@ -13,7 +13,7 @@ import pytest
 from foreign_files import (BUILD, FOREIGN_PROGRAM, as_version, cairn, heaptrack, interpret, limit_to, pack_zstd,
                            printed, refused, replay, run_tool, unpack)
 
-COSTS = ("allocations", "allocated_bytes", "temporary", "peak_bytes", "leaked_bytes")
+COSTS = ("allocations", "allocated_bytes", "temporary", "peak_bytes", "live_bytes")
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -82,7 +82,7 @@ def stacks_of(path):
         mine = found.setdefault(tuple(names(row["node"])), dict.fromkeys(COSTS, 0))
         for cost in COSTS[:4]:
             mine[cost] += int(row[cost])
-        mine["leaked_bytes"] += int(row["allocated_bytes"]) - int(row["freed_bytes"])
+        mine["live_bytes"] += int(row["allocated_bytes"]) - int(row["freed_bytes"])
     return {names: costs for names, costs in found.items() if costs["allocations"]}
 
 
@@ -96,10 +96,10 @@ def assert_as_printed(path, content, also=()):
     mine = report(path)["totals"]
     for file in (path, *also):
         theirs = printed(file)
-        for cost in ("allocations", "peak_bytes", "leaked_bytes", "peak_rss_bytes"):
+        for cost in ("allocations", "peak_bytes", "live_bytes", "peak_rss_bytes"):
             assert_within(mine[cost], theirs[cost], cost)
         assert_within(miscounted, theirs["temporary"], "temporary")
-    for cost in ("allocations", "temporary", "peak_bytes", "leaked_bytes"):
+    for cost in ("allocations", "temporary", "peak_bytes", "live_bytes"):
         assert mine[cost] == totals[cost], cost
 
 
@@ -521,7 +521,7 @@ def play(blocks, events):
         rows[blocks[number][0]]["peak_blocks"] += 1
         rows[blocks[number][0]]["peak_bytes"] += size
     totals = {"allocations": len(blocks), "temporary": sum(row["temporary"] for row in rows.values()),
-              "peak_bytes": peak, "leaked_bytes": sum(live.values())}
+              "peak_bytes": peak, "live_bytes": sum(live.values())}
     return totals, rows
 
 

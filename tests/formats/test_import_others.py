@@ -16,10 +16,10 @@ import pytest
 
 from foreign_files import (FOREIGN_PROGRAM, assert_flipped_bits_are_shown_or_refused, cairn, limit_to,
                            only_match, refused, run_tool)
-from test_formats import COLUMNS, Pprof, export
+from test_formats import Pprof, export
 
 KEYS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
-        "temporary_bytes", "leaked_bytes", "leaked_allocations", "own_peak_bytes")
+        "temporary_bytes", "live_bytes", "live_blocks", "own_peak_bytes")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus"
 
@@ -70,7 +70,7 @@ def test_dhat_says_the_same(files):
     points = json.loads(files["dhat"].read_text())["pps"]
     found = report(files["dhat"])
     keys = {"allocations": "tbk", "allocated_bytes": "tb", "peak_bytes": "gb", "peak_blocks": "gbk",
-            "leaked_bytes": "eb", "leaked_allocations": "ebk"}
+            "live_bytes": "eb", "live_blocks": "ebk"}
     assert {cost: found["totals"][cost] for cost in keys} == {
         cost: sum(point[key] for point in points) for cost, key in keys.items()}
     assert found["totals"]["stacks"] == len({tuple(point["fs"]) for point in points})
@@ -108,8 +108,8 @@ def test_massif_says_the_same(files, name):
     peak = re.search(r"mem_heap_B=(\d+)\nmem_heap_extra_B=\d+\nmem_stacks_B=\d+\nheap_tree=peak\nn\d+: (\d+)", text)
     found = report(files[name])
     assert found["totals"]["peak_bytes"] == int(peak[1]) == int(peak[2])
-    assert found["totals"]["leaked_bytes"] == int(re.findall(r"mem_heap_B=(\d+)", text)[-1])
-    assert {"allocations", "temporary", "peak_blocks", "leaked_allocations"} <= set(found["run"]["unknown"])
+    assert found["totals"]["live_bytes"] == int(re.findall(r"mem_heap_B=(\d+)", text)[-1])
+    assert {"allocations", "temporary", "peak_blocks", "live_blocks"} <= set(found["run"]["unknown"])
     assert "main" in functions_of(found, "peak_bytes")
     times = re.findall(r"^time=(\d+)", text, re.M)
     assert found["totals"]["runtime_ms"] == (int(times[-1]) if name == "massif-ms" else None)
@@ -153,7 +153,7 @@ def test_massif_s_stacks_are_the_tree_s(files):
 def test_heap_profiles_say_the_same(files, name):
     sums = re.search(r"(\d+): +(\d+) \[ *(\d+): +(\d+)\]", files[name].read_text())
     found = report(files[name])
-    keys = ["leaked_allocations", "leaked_bytes", "allocations", "allocated_bytes"]
+    keys = ["live_blocks", "live_bytes", "allocations", "allocated_bytes"]
     assert [found["totals"][key] for key in keys] == [int(value) for value in sums.groups()]
     assert {"peak_bytes", "temporary", "own_peak_bytes"} <= set(found["run"]["unknown"])
     assert {"main", "churn(int)"} <= functions_of(found, "allocations")
@@ -195,7 +195,7 @@ def test_our_own_exports_come_back(files, form, tmp_path):
     path = tmp_path / "back"
     assert cairn("export", "--to", form, "-o", path, files["dhat"]).returncode == 0
     before, after = report(files["dhat"])["totals"], report(path)["totals"]
-    costs = ["peak_bytes", "leaked_bytes"] + ["allocations", "allocated_bytes", "peak_blocks"] * (form == "dhat")
+    costs = ["peak_bytes", "live_bytes"] + ["allocations", "allocated_bytes", "peak_blocks"] * (form == "dhat")
     assert {cost: after[cost] for cost in costs} == {cost: before[cost] for cost in costs}
 
 
@@ -205,13 +205,13 @@ def test_our_own_exports_come_back(files, form, tmp_path):
 def test_exports_leave_out_what_is_unknown(files, name, tmp_path):
     unknown = set(report(files[name])["run"]["unknown"])
     rows = list(csv.DictReader(export(files[name], "csv").decode().splitlines()))
-    assert rows and {key for key in KEYS if rows[0][COLUMNS.get(key, key)] == ""} == unknown
+    assert rows and {key for key in KEYS if rows[0][key] == ""} == unknown
     document = json.loads(export(files[name], "json"))
     assert set(document["rows"]["costs"]) == set(KEYS) - unknown
     path = tmp_path / "sqlite"
     path.write_bytes(export(files[name], "sqlite"))
     with contextlib.closing(sqlite3.connect(path)) as database:
-        sums = ", ".join(f"sum({COLUMNS.get(key, key)})" for key in KEYS)
+        sums = ", ".join(f"sum({key})" for key in KEYS)
         found = dict(zip(KEYS, database.execute(f"SELECT {sums} FROM stack_costs").fetchone()))
     assert {key for key, value in found.items() if value is None} == unknown
     events = re.search(r"^events:(.*)$", export(files[name], "callgrind").decode(), re.M)[1].split()
@@ -219,10 +219,10 @@ def test_exports_leave_out_what_is_unknown(files, name, tmp_path):
     types = [kind for kind, _ in Pprof(export(files[name], "pprof")).types]
     assert types == [kind for kind, key in
                      zip(("alloc_objects", "alloc_space"), ("allocations", "allocated_bytes")) if key not in unknown] + [
-        kind for kind, keys in (("inuse_objects", {"peak_blocks", "leaked_allocations"}), ("inuse_space", {"peak_bytes"}))
+        kind for kind, keys in (("inuse_objects", {"peak_blocks", "live_blocks"}), ("inuse_space", {"peak_bytes"}))
         if keys & unknown == set() or (name in ("gperftools", "jemalloc"))]
     profiles = json.loads(export(files[name], "speedscope"))["profiles"]
-    assert len(profiles) == len({"peak_bytes", "allocated_bytes", "allocations", "temporary", "leaked_bytes"} - unknown)
+    assert len(profiles) == len({"peak_bytes", "allocated_bytes", "allocations", "temporary", "live_bytes"} - unknown)
 
 
 @pytest.mark.parametrize("name", ["massif", "dhat", "gperftools", "jemalloc"])
@@ -238,7 +238,7 @@ def test_reports_have_null_for_what_is_unknown(files, name):
     assert (found["processes"][0]["process_peak_bytes"] is None) == ("peak_bytes" in unknown)
     assert (found["totals"]["peak_time_ms"] is None) == (name != "massif-ms")
     rows = list(csv.DictReader(cairn("report", "--csv", "--group-by", "function", files[name]).stdout.decode().splitlines()))
-    assert rows and all({key for key in KEYS if row[COLUMNS.get(key, key)] == ""} == unknown for row in rows)
+    assert rows and all({key for key in KEYS if row[key] == ""} == unknown for row in rows)
 
 
 @pytest.mark.parametrize("name, form, words", [
@@ -265,7 +265,7 @@ def test_a_heap_profile_has_no_peak(files):
     done = cairn("export", "--to", "pprof", "--at", "peak", files["gperftools"])
     assert done.returncode == 2 and b"--at peak: the recording has no data on" in done.stderr
     leaked = sum(int(line.rsplit(b" ", 1)[1]) for line in export(files["gperftools"], "folded").splitlines())
-    assert leaked == report(files["gperftools"])["totals"]["leaked_bytes"]  # what it has instead
+    assert leaked == report(files["gperftools"])["totals"]["live_bytes"]  # what it has instead
 
 
 def test_a_comparison_says_what_it_cannot_compare(files):
@@ -278,7 +278,7 @@ def test_a_comparison_says_what_it_cannot_compare(files):
     assert found["totals"]["allocations"] == {
         "old": None, "new": report(files["dhat"])["totals"]["allocations"], "change": None, "class": "unknown"}
     assert found["changes"]["allocations"] == [] and {entry["cost"] for entry in found["findings"]} <= {
-        "peak_bytes", "leaked_bytes"}
+        "peak_bytes", "live_bytes"}
     for words, sentence in ((["--sort", "allocations"], "one of the recordings has no"),
                             (["--per", "second"], "recording has no run time")):
         done = cairn("diff", *words, files["massif"], files["dhat"])
@@ -371,7 +371,7 @@ def jemalloc_stack(depth):
 def test_a_stack_has_a_limit(tmp_path):
     path = tmp_path / "deep"
     path.write_text(jemalloc_stack(4096))
-    assert report(path)["totals"]["leaked_bytes"] == 1
+    assert report(path)["totals"]["live_bytes"] == 1
     path.write_text(jemalloc_stack(4097))
     assert "too deep" in refused(path)
 

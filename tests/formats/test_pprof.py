@@ -17,7 +17,7 @@ from test_formats import (FILTERS, Pprof, draw, export, fixture_real, fixture_se
 GO = "/usr/bin/go"
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
-COSTS = ("allocations", "allocated_bytes", "leaked_allocations", "leaked_bytes")
+COSTS = ("allocations", "allocated_bytes", "live_blocks", "live_bytes")
 
 
 def go(folder, *words):
@@ -67,7 +67,7 @@ def fixture_recording(request):
 
 
 @pytest.mark.parametrize("moment, blocks, size", [
-    ("peak", "peak_blocks", "peak_bytes"), ("end", "leaked_allocations", "leaked_bytes")])
+    ("peak", "peak_blocks", "peak_bytes"), ("end", "live_blocks", "live_bytes")])
 def test_go_reads_the_totals(recording, moment, blocks, size, tmp_path):
     path = tmp_path / "profile.pb.gz"
     for filters in FILTERS[:2]:
@@ -315,8 +315,8 @@ def test_what_a_profile_does_not_say_is_unknown(tmp_path):
     path = tmp_path / "space"
     path.write_bytes(profile("space", samples=[field(2, field(2, b"\7"))]))
     found = report(path)
-    assert found["totals"]["leaked_bytes"] == 7
-    assert {"allocations", "allocated_bytes", "leaked_allocations", "peak_bytes"} <= set(found["run"]["unknown"])
+    assert found["totals"]["live_bytes"] == 7
+    assert {"allocations", "allocated_bytes", "live_blocks", "peak_bytes"} <= set(found["run"]["unknown"])
 
 
 @pytest.mark.parametrize("part", [

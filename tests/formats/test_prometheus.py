@@ -10,7 +10,7 @@ from test_formats import (BUILD, CAIRN, ROOT, draw, export, fixture_hostile, fix
 
 PROGRAMS = ROOT / "tests" / "programs" / "counts"
 
-HEAP = {"cairn_heap_live_bytes": "leaked_bytes", "cairn_heap_live_blocks": "leaked_allocations",
+HEAP = {"cairn_heap_live_bytes": "live_bytes", "cairn_heap_live_blocks": "live_blocks",
         "cairn_heap_peak_bytes": "peak_bytes", "cairn_heap_allocations_total": "allocations",
         "cairn_heap_allocated_bytes_total": "allocated_bytes", "cairn_heap_frees_total": "frees",
         "cairn_heap_freed_bytes_total": "freed_bytes", "cairn_heap_temporary_total": "temporary"}
@@ -38,11 +38,11 @@ def test_counters_are_those_of_the_report(real):
 
 def test_call_sites_are_those_of_the_report(server):
     families = parse(export(server, "prometheus"))
-    for family, cost in [("cairn_call_site_live_bytes", "leaked_bytes"),
+    for family, cost in [("cairn_call_site_live_bytes", "live_bytes"),
                          ("cairn_call_site_allocated_bytes_total", "allocated_bytes")]:
         found = {dict(labels)["function"]: number for labels, number in families[family].items()}
         # By the drawing: allocated less freed bytes; strdup counts for its caller load.
-        expected = {"leaked_bytes": {"load": 60000000, "main": 9, "spin": 32},
+        expected = {"live_bytes": {"load": 60000000, "main": 9, "spin": 32},
                     "allocated_bytes": {"load": 100000030, "push": 500, "main": 9, "spin": 64}}[cost]
         assert found == expected
 
@@ -65,11 +65,11 @@ def test_series_are_bounded_and_equal_labels_are_one(tmp_path):
 def test_blocks_of_ended_processes_are_not_live(tmp_path):
     path = tmp_path / "left.cairn"
     program = BUILD / "programs" / "temporary"  # its source states what it leaks
-    stated = int(re.search(r"TRUTH: leaked_bytes=(\d+)", (PROGRAMS / "temporary.c").read_text())[1])
+    stated = int(re.search(r"TRUTH: live_bytes=(\d+)", (PROGRAMS / "temporary.c").read_text())[1])
     subprocess.run([CAIRN, "record", "-q", "-o", path, "--", "sh", "-c", '"$0"; "$0"; exit 0', program],
                    check=True, timeout=60, stdout=subprocess.DEVNULL)
     document = report(path, "--all")
-    gone = [process["costs"]["leaked_bytes"] for process in document["processes"]
+    gone = [process["costs"]["live_bytes"] for process in document["processes"]
             if process["executable"] == str(program)]
     live = value(parse(export(path, "prometheus")), "cairn_heap_live_bytes")
-    assert gone == [stated, stated] and live == document["totals"]["leaked_bytes"] - sum(gone)
+    assert gone == [stated, stated] and live == document["totals"]["live_bytes"] - sum(gone)

@@ -46,7 +46,7 @@ def test_series_are_of_the_part_that_was_asked_for(tmp_path, filters, first, liv
     expected = totals(path, *filters)
     assert (expected["peak_time_ms"], expected["peak_bytes"]) == peak
     if "--classes" not in filters:
-        assert (expected["leaked_bytes"], expected["allocations"]) == (end[1], allocations)
+        assert (expected["live_bytes"], expected["allocations"]) == (end[1], allocations)
 
     times = [(first + i) * 100 for i in range(len(live))]
     snapshots = massif_snapshots(ms_print(tmp_path, export(path, "massif", *filters)))

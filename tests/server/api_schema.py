@@ -6,9 +6,9 @@ fields that are named must be there, and no others.
 """
 
 COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes",
-         "temporary", "temporary_bytes", "leaked_bytes", "leaked_allocations", "own_peak_bytes")
-DEFAULT_COSTS = ("peak_bytes", "leaked_bytes", "allocations", "temporary", "allocated_bytes")
-LEAK_COSTS = ("leaked_bytes", "leaked_allocations", "allocations", "allocated_bytes")
+         "temporary", "temporary_bytes", "live_bytes", "live_blocks", "own_peak_bytes")
+DEFAULT_COSTS = ("peak_bytes", "live_bytes", "allocations", "temporary", "allocated_bytes")
+LEAK_COSTS = ("live_bytes", "live_blocks", "allocations", "allocated_bytes")
 
 
 class Nullable:
@@ -66,12 +66,12 @@ SELECTION = {
         "unmatched": [OneOf("function", "file", "module", "thread", "process", "focus", "ignore", "show_from", "call_site")]},
     "totals": costs_of(COSTS), "recording_totals": costs_of(COSTS), "estimated": costs_of(COSTS),
     "unavailable": [OneOf(*COSTS)],
-    "suppressed": {"stack_count": int, "leaked_bytes": int, "leaked_allocations": int},
+    "suppressed": {"stack_count": int, "live_bytes": int, "live_blocks": int},
     "baseline_totals": Nullable(costs_of(COSTS))}
 COUNTERS = Table(name=str, text=str, kind=OneOf("loss", "note"), value=int)
 MARKS = Table(time_ms=int, kind=OneOf("mark", "phase", "start", "stop"), text=str)
 SUPPRESSIONS = Table(pattern=str, source=OneOf("file", "embedded", "built-in"), stack_count=int,
-                     leaked_bytes=int, leaked_allocations=int)
+                     live_bytes=int, live_blocks=int)
 
 
 def top_of(cost):
@@ -226,13 +226,13 @@ ROUTES = {
                                  symbol_advice=str, frames=int, frames_with_function=int,
                                  frames_with_line=int, costs=costs_of())},
 }
-WORK = {"version": OneOf(2), "begun": int, "finished": int, "abandoned": int, "answers": [
+WORK = {"version": OneOf(3), "begun": int, "finished": int, "abandoned": int, "answers": [
     {"target": str, "phase": OneOf("waiting", "counting", "packing"), "elapsed_ms": int,
      "stage": int, "done": int, "total": int}]}
 ROUTES["lifetimes"] = {**ROUTES["sizes"], "unit": OneOf("milliseconds")}
 NO_SELECTION = ("meta", "health", "rss", "adhoc")
 
-ERROR = {"version": OneOf(2), "status": int,
+ERROR = {"version": OneOf(3), "status": int,
          "error": {"code": str, "parameter": Nullable(str), "message": str}}
 
 
@@ -298,7 +298,7 @@ def check_references(answer):
 
 
 def check_answer(route, answer):
-    schema = {"version": OneOf(2), "generation": int, **ROUTES[route]}
+    schema = {"version": OneOf(3), "generation": int, **ROUTES[route]}
     if route not in NO_SELECTION:
         schema["selection"] = SELECTION
     check(answer, schema, route)

@@ -91,7 +91,7 @@ def test_numbers_are_those_of_the_report(server, file, params, options):
     assert summary["totals"] == wanted["totals"]
     for key, value in wanted["totals"].items():
         assert summary["selection"]["totals"].get(key, value) == value
-    for cost in ("peak_bytes", "allocations", "temporary", "leaked_bytes"):
+    for cost in ("peak_bytes", "allocations", "temporary", "live_bytes"):
         assert [(spot_of(summary, location), cost_value)
                 for location, cost_value in rows(summary["top"][cost], "location", f"costs.{cost}")] == \
             [((site["function"], site["file"], site["line"], site["module"]), site["costs"][cost])
@@ -377,7 +377,7 @@ def test_time_ranges_count_blocks_by_birth_and_death(server):
     early = totals(from_ms=0, to_ms=400)
     assert early["filter"]["time"] == {"from_ms": 0, "to_ms": 400, "classes": ["in_in", "in_out"]}
     assert early["totals"]["allocations"] == 600 + 5 + 2
-    assert early["totals"]["leaked_allocations"] == 600 + 2
+    assert early["totals"]["live_blocks"] == 600 + 2
     assert early["unavailable"] == ["temporary_bytes", "own_peak_bytes"]
     middle = {"from_ms": 500, "to_ms": 1000}
     assert totals(**middle, classes="in_in")["totals"]["allocations"] == 30 + 4
@@ -388,7 +388,7 @@ def test_time_ranges_count_blocks_by_birth_and_death(server):
     # The heap as it stood: what is live at a moment is what the chart shows there.
     points = server.get("series")["points"]
     for end, live in rows(points, "end_ms", "live_bytes"):
-        assert totals(to_ms=end)["totals"]["leaked_bytes"] == live
+        assert totals(to_ms=end)["totals"]["live_bytes"] == live
     both = totals(from_ms=500, to_ms=1000, function="load", classes="in_in")
     assert both["totals"]["allocations"] == 34
     assert server.try_get("summary", from_ms=5, to_ms=5).status == 400
@@ -426,7 +426,7 @@ def test_charts_hold_all_that_happened(server):
     answer = server.get("series")
     totals = answer["selection"]["totals"]
     assert sum(answer["points"]["allocations"]) == totals["allocations"]
-    assert answer["points"]["live_bytes"][-1] == totals["leaked_bytes"]
+    assert answer["points"]["live_bytes"][-1] == totals["live_bytes"]
     assert rows(answer["rss"], "time_ms", "rss_bytes") == \
         [(100, 90000000), (300, 100000000), (900, 105000000)]
     assert answer["peak"] == {"time_ms": 450, "bytes": totals["peak_bytes"]}
@@ -473,7 +473,7 @@ def test_leaks_are_classed_by_how_they_grew(server):
     found = {tuple(spot_of(answer, answer["frames"]["location"][at])[0]
                    for at in range(first, first + count)): (bytes_, growth)
              for first, count, bytes_, growth in rows(
-                 answer["leaks"], "frame_first", "frame_count", "costs.leaked_bytes", "growth")}
+                 answer["leaks"], "frame_first", "frame_count", "costs.live_bytes", "growth")}
     walk = "walk<std::vector<int> >"
     assert found == {("strdup", "load", "main"): (38400, "start_up"),
                      ("load", walk, walk, "main"): (1200, "growing")}
@@ -705,7 +705,7 @@ def stacks_by_functions(answer, names, cost):
 
 def check_stack_pairs(server):
     """The two sides are the stacks of the two recordings, put together by their functions' names."""
-    for cost in ("leaked_bytes", "allocations"):
+    for cost in ("live_bytes", "allocations"):
         both = server.get("stacks", diff=1, sort=cost, limit=0)
         names = [name_of(both, function) for function in both["frames"]["function"]]
         for side, column in (("new", "costs"), ("old", "old_costs")):
@@ -777,9 +777,9 @@ def test_two_recordings_are_compared_by_name(serve, file, tmp_path):
     assert counts[("main", "forget")] == (0, 7)
     assert counts[("spin",)] == (8, 0)
 
-    sites = server.get("call_sites", diff=1, sort="leaked_bytes", sort_by="change")
+    sites = server.get("call_sites", diff=1, sort="live_bytes", sort_by="change")
     assert [(spot_of(sites, location)[0], new, old) for location, new, old in rows(
-        sites["sites"], "location", "costs.leaked_bytes", "old_costs.leaked_bytes")] == \
+        sites["sites"], "location", "costs.live_bytes", "old_costs.live_bytes")] == \
         [("load", 39600, 0), ("forget", 0, 700)]
     check_stack_pairs(server)
     load = server.get("function", diff=1, name="load", costs="allocations")

@@ -70,9 +70,9 @@ def test_the_api_says_what_the_report_says(serve, path, params, options):
     assert len(reported["processes"]) > 1 or options
     for key in ("processes", "threads", "modules"):
         assert asked(server, key, costs="all", **params)[key] == reported[key]
-    by_leaks = {"costs": "all", "sort": "leaked_bytes", "limit": 0, **params}
+    by_leaks = {"costs": "all", "sort": "live_bytes", "limit": 0, **params}
     sites = asked(server, "call_sites", stacks=1000, **by_leaks)
-    assert sites["sites"] == reported["top"]["leaked_bytes"] and sites["total_count"] == len(sites["sites"])
+    assert sites["sites"] == reported["top"]["live_bytes"] and sites["total_count"] == len(sites["sites"])
     assert options or any(site["stacks"] for site in sites["sites"])
     for key, answer in (("functions", asked(server, "functions", hide_wrappers=1, **by_leaks)),
                         ("sizes", asked(server, "sizes", **params)),
@@ -86,7 +86,7 @@ def test_the_api_says_what_the_report_says(serve, path, params, options):
         ids[name_of(functions, place), module_of(functions, place)].append(number)
     for function in reported["callers"]:
         candidates = ids[function["function"], function["module"]]
-        found = [asked(server, "function", id=number, hide_wrappers=1, costs="all", sort="leaked_bytes", **params) for number in candidates]
+        found = [asked(server, "function", id=number, hide_wrappers=1, costs="all", sort="live_bytes", **params) for number in candidates]
         assert function in [{name: one[name] for name in function} for one in found]
 
 
@@ -123,7 +123,7 @@ def test_a_function_of_a_sample_has_the_errors_of_the_list(serve, tmp_path):
 def check_tree(whole, reported):
     """The report leaves out nodes without any of the cost."""
     assert reported["complete"] in (True, False) and reported["sort"] == whole["sort"]
-    kept = [node for node in whole["nodes"] if node["depth"] == 0 or node["total"]["leaked_bytes"] > 0]
+    kept = [node for node in whole["nodes"] if node["depth"] == 0 or node["total"]["live_bytes"] > 0]
     assert without(reported["nodes"], "parent") == without(kept, "parent")
 
 

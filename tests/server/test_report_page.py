@@ -87,7 +87,7 @@ def test_the_rules_for_leaks_are_those_of_the_options(file, tmp_path):
                                              capture_output=True, timeout=DEADLINE_SECONDS).stdout)
         assert leaks["suppressions"]["pattern"] == [rule["pattern"] for rule in reported["suppressions"]]
         assert leaks["suppressions"] != usual["suppressions"]
-        assert leaks["selection"]["totals"]["leaked_bytes"] == reported["totals"]["leaked_bytes"]
+        assert leaks["selection"]["totals"]["live_bytes"] == reported["totals"]["live_bytes"]
 
 
 def test_a_large_recording_is_cut_and_says_so(tmp_path):

@@ -556,4 +556,4 @@ def test_the_version_is_reported(server):
     said = subprocess.run([CAIRN, "--version"], capture_output=True, check=True,
                           text=True, timeout=DEADLINE_SECONDS).stdout.split()[1]
     assert server.get("meta")["tool_version"] == said
-    assert json.loads(server.ask("/api/v1/meta").body)["version"] == 2
+    assert json.loads(server.ask("/api/v1/meta").body)["version"] == 3

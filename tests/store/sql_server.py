@@ -21,6 +21,7 @@ LOGIN = "Basic " + base64.b64encode(b"me:pass").decode()
 WORDS = [(r"\bGLOBAL ANY LEFT JOIN\b", "LEFT JOIN"), (r"\bGLOBAL IN\b", "IN"), (r"\bcount\(\)", "count(*)"),
          (r"\bString\b", "TEXT"), (r"\bNullable\(Int64\)", "NULLABLE_INTEGER"), (r"\bInt64\b", "INTEGER"),
          (r"^ALTER TABLE (\w+) DELETE\b", r"DELETE FROM \1"), (r"^ALTER TABLE (\w+) UPDATE\b", r"UPDATE \1 SET"),
+         (r"\breplaceAll\(", "replace("),
          (r"\bFROM \w+\.recordings\b", "FROM recordings"),
          (r"\bsystem\.tables WHERE database=\?", "(SELECT name, 'MergeTree' AS engine FROM sqlite_master) WHERE ?<>''"),
          (r"\bsystem\.columns WHERE database=\? AND table=\?", "(SELECT tables.name AS owner, columns.name,"

@@ -13,8 +13,7 @@ import urllib.request
 
 import pytest
 
-from drawn import COLUMNS
-from fleet import (UNKNOWN, Fleet, Store, add_unknown, check_answers, check_names, check_same_output, check_unknown,
+from fleet import (OLD_NAMES, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_names, check_same_output, check_unknown,
                    costs_of)
 from waiting import wait_until
 
@@ -156,7 +155,6 @@ def distribute(server, part, database):
     return Store(server.url(database))
 
 
-OLD_NAMES = {column: key for key, column in COLUMNS.items()}  # before version 4
 KEYS = {"recordings": "service,version,host,time,recording_id", "rows": "service,version,host,time,recording_id,stack_id"}
 
 
@@ -193,7 +191,7 @@ def make_version_2(server, database):
 
 
 def make_version_3(server, database):
-    """Give a store the tables of version 3: two columns have other names."""
+    """Give a store the tables of version 3: two costs have other names."""
     for table, key in KEYS.items():
         names = [line.split("\t")[0] for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
         replace(server, database, table, key, [f"{name} AS {OLD_NAMES.get(name, name)}" for name in names])

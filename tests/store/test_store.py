@@ -19,13 +19,12 @@ import tempfile
 
 import pytest
 
-from drawn import COLUMNS, json_of
-from fleet import FUNCTIONS, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_unknown, costs_of
+from drawn import json_of
+from fleet import FUNCTIONS, OLD_NAMES, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_unknown, costs_of
 from waiting import wait_until
 
 COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
          "temporary_bytes", "live_bytes", "live_blocks", "own_peak_bytes")
-KEYS = {column: key for key, column in COLUMNS.items()}  # in JSON, and as columns before version 4
 OPTIONS = {"peak_bytes": "peak", "allocations": "allocations", "temporary": "temporary", "live_bytes": "leaked"}
 HOSTILE = ["a'); DROP TABLE rows;--", 'quote " and \\ backslash', "tab\there", "\\N", "line\x03feed", "%s%n{COST}?9x",
            "x\u202ey", "back`tick", "=cmd()", "a,b", "$(id)", "'", "\\'", "?1x"]
@@ -94,14 +93,13 @@ def test_top_of_one_recording_equals_its_report(server, store):
     for cost, option in OPTIONS.items():
         columns = json.loads(store.run("list", "--cost", option, "--json"))["columns"]
         assert cost in columns and len(columns) == len(set(columns))
-        key = KEYS.get(cost, cost)
-        sites = [(site["costs"][key], site["function"], os.path.basename(site["module"]), site["file"], site["line"])
-                 for site in report["top"][key]]
+        sites = [(site["costs"][cost], site["function"], os.path.basename(site["module"]), site["file"], site["line"])
+                 for site in report["top"][cost]]
         rows = store.rows("top", "--cost", option, "-n", "0", "--recording", listed["recording_id"])
         assert sorted(tuple(row.values()) for row in rows) == sorted(sites)
         assert [row[cost] for row in rows] == sorted((site[0] for site in sites), reverse=True)
     recording = tables(store).execute(f"SELECT {','.join(COSTS[:-1])} FROM recordings").fetchone()
-    assert dict(zip(COSTS, recording)) == {cost: report["totals"][KEYS.get(cost, cost)] for cost in COSTS[:-1]}
+    assert dict(zip(COSTS, recording)) == {cost: report["totals"][cost] for cost in COSTS[:-1]}
 
 
 def test_rows_add_up_and_what_is_interned_is_shared(server, draw, store):
@@ -113,7 +111,7 @@ def test_rows_add_up_and_what_is_interned_is_shared(server, draw, store):
         rows = database.execute(f"SELECT {','.join(f'sum({cost})' for cost in COSTS)} FROM rows WHERE recording_id=?",
                                 (recording_id,)).fetchone()
         totals = json_of(path)["totals"]
-        assert dict(zip(COSTS[:-1], rows)) == {cost: totals[KEYS.get(cost, cost)] for cost in COSTS[:-1]}
+        assert dict(zip(COSTS[:-1], rows)) == {cost: totals[cost] for cost in COSTS[:-1]}
     for key, table in (("function_id", "functions"), ("stack_id", "stacks")):
         count, distinct = database.execute(f"SELECT count(*), count(DISTINCT {key}) FROM {table}").fetchone()
         assert count == distinct > 0
@@ -227,13 +225,19 @@ def test_a_file_that_is_no_store_is_refused_and_kept(server, store, tmp_path):
 def give_old_names(database):
     """Those of version 3 and before."""
     for table in ("recordings", "row_costs"):
-        for name, old in KEYS.items():
+        for name, old in OLD_NAMES.items():
             database.execute(f"ALTER TABLE {table} RENAME COLUMN {name} TO {old}")
+    for name, old in OLD_NAMES.items():
+        database.execute(f"UPDATE recordings SET unknown=replace(unknown,',{name},',',{old},')")
 
 
 def test_what_is_live_is_not_called_leaked_also_in_a_store_of_the_third_version(fleet, store):
     fleet.add(store)
-    queries = [("list",), ("list", "--cost", "live_bytes"), ("top", "--cost", "leaked"), ("query", "oom"),
+    with contextlib.closing(sqlite3.connect(store.place)) as database:
+        database.execute("UPDATE recordings SET unknown=',frees,,live_bytes,,live_blocks,' WHERE version='1.1'")
+        database.commit()
+    queries = [("list",), ("list", "--cost", "live_bytes"), ("list", "--cost", "leaked-blocks"),
+               ("top", "--cost", "leaked"), ("query", "oom"),
                ("diff", "1.0", "2.0", "--cost", "leaked-blocks"),
                ("query", "SELECT sum(live_bytes),sum(live_blocks) FROM rows")]
     before = {words: store.run(*words) for words in queries}

@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from drawn import COLUMNS
-from fleet import (UNKNOWN, Fleet, Store, add_unknown, check_answers, check_names, check_same_output, check_unknown,
+from fleet import (OLD_NAMES, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_names, check_same_output, check_unknown,
                    costs_of)
 from sql_server import serve
 
@@ -69,13 +68,12 @@ def test_a_store_of_another_version(server, draw):
     assert "the store has version 5, and this cairn reads version 4" in store.run("list", status=2)
 
 
-# The names before version 4.
-OLD_NAMES = tuple(f"ALTER TABLE {table} RENAME COLUMN {name} TO {old}" for table in ("recordings", "rows")
-                  for old, name in COLUMNS.items())
+RENAMES = tuple(f"ALTER TABLE {table} RENAME COLUMN {name} TO {old}" for table in ("recordings", "rows")
+                for name, old in OLD_NAMES.items())
 DROP, MARK = "ALTER TABLE recordings DROP COLUMN interval_bytes", "UPDATE cairn_store SET version=1"
 
 
-@pytest.mark.parametrize("missing", [(*OLD_NAMES, DROP, MARK), (DROP,), (MARK,), OLD_NAMES],
+@pytest.mark.parametrize("missing", [(*RENAMES, DROP, MARK), (DROP,), (MARK,), RENAMES],
                          ids=["version 1", "the column", "the mark", "the names"])
 def test_a_store_of_the_first_version_gets_what_it_lacks(server, draw, missing):
     store = store_of(server)
@@ -97,7 +95,7 @@ def test_unknown_costs_are_null_also_in_a_store_of_the_second_version(server, dr
     sql = server.databases["one"].sqlite.execute
     for table in ("recordings", "rows"):
         sql(f"UPDATE {table} SET {','.join(f'{cost}=coalesce({cost},0)' for cost in UNKNOWN)}")
-    for statement in (*OLD_NAMES, "UPDATE cairn_store SET version=2"):
+    for statement in (*RENAMES, "UPDATE cairn_store SET version=2"):
         sql(statement)
     sql("PRAGMA writable_schema=1")
     sql("UPDATE sqlite_master SET sql=replace(sql,'NULLABLE_INTEGER','INTEGER')")

@@ -65,12 +65,12 @@ def open_recording(server, recording_id):
     ("growth", {"old": "1.0", "new": "2.0"}, ("query", "growth", "1.0", "2.0")),
     ("diff", {"old": "1.0", "new": "1.1", "host": "node2"}, ("diff", "1.0", "1.1", "--host", "node2")),
     ("hosts", {}, ("query", "hosts")), ("oom", {}, ("query", "oom")),
-    ("history", {"function": "work1", "sort": "leaked_bytes"}, ("query", "history", "work1", "--cost", "leaked"))])
+    ("history", {"function": "work1", "sort": "live_bytes"}, ("query", "history", "work1", "--cost", "leaked"))])
 def test_the_answers_are_those_of_the_command(fleet, server, route, params, words):
     answer = server.get(f"store/{route}", **params)
     expected = json.loads(fleet.store.run(*words, "--json", "-n", "1000"))
     assert (answer["columns"], answer["rows"]) == (expected["columns"], expected["rows"])
-    assert answer["version"] == 2
+    assert answer["version"] == 3
     if expected["rows"]:
         one = server.get(f"store/{route}", limit=1, **params)
         assert (len(one["rows"]), one["more"]) == (1, len(expected["rows"]) - 1)

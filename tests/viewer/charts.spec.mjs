@@ -38,7 +38,7 @@ describe('values over time', () => {
   it('consumed: ends with what leaked, suppressed or not', async () => {
     await viewer.open('#/charts');
     const rows = readCsv((await viewer.download(button('CSV'))).bytes);
-    assert.equal(rows.at(-1).total, reported.totals.leaked_bytes + reported.selection.suppressed.leaked_bytes);
+    assert.equal(rows.at(-1).total, reported.totals.live_bytes + reported.selection.suppressed.live_bytes);
     assert.ok(Math.max(...rows.map((row) => row.total)) <= reported.totals.peak_bytes);
   });
 

@@ -24,7 +24,7 @@ describe('comparison', () => {
   });
 
   it('shows the change in the functions', async () => {
-    await diff.open('#/functions?diff=1&cost=leaked_bytes');
+    await diff.open('#/functions?diff=1&cost=live_bytes');
     const row = (await diff.rows('Functions')).find((candidate) => candidate.name === 'leak_receipt()');
     assert.ok(row !== undefined);
     assert.equal(exactNumber(row.costs[1]), 75_000);
@@ -42,8 +42,8 @@ describe('comparison', () => {
   }
 
   it('compares the lines of a source file', async () => {
-    const site = report(changed).top.leaked_bytes.find((candidate) => candidate.function.startsWith('leak_receipt'));
-    await diff.open(`#/source?path=${encodeURIComponent(site.file)}&line=${site.line}&diff=1&cost=leaked_bytes`);
+    const site = report(changed).top.live_bytes.find((candidate) => candidate.function.startsWith('leak_receipt'));
+    await diff.open(`#/source?path=${encodeURIComponent(site.file)}&line=${site.line}&diff=1&cost=live_bytes`);
     const row = (await diff.rows(`Source ${site.file}`)).find((candidate) => candidate.cells[2] === String(site.line));
     assert.equal(exactNumber(row.costs[0]), 75_000);
     assert.match(row.costs[0], /before: 48\.8 KiB \(50,000 B\)/);
@@ -52,7 +52,7 @@ describe('comparison', () => {
 
   it('lists the call sites that changed most, and both resident sizes', async () => {
     await diff.open('#/summary?diff=1');
-    const first = diff.page.getByTestId('top-leaked_bytes').locator('li').first();
+    const first = diff.page.getByTestId('top-live_bytes').locator('li').first();
     assert.match(await first.innerText(), /^\+24\.4 KiB\s*leak_receipt/);
     assert.match(await first.getAttribute('title'), /before: 48\.8 KiB \(50,000 B\)\nnow: 73\.2 KiB \(75,000 B\)/);
     assert.match(await diff.text('rss-bar-old'), /^Before: /);
@@ -96,7 +96,7 @@ describe('comparison', () => {
   });
 
   it('tells the flame graph the change of each frame', async () => {
-    await diff.open('#/flame?diff=1&cost=leaked_bytes&min_share=0');
+    await diff.open('#/flame?diff=1&cost=live_bytes&min_share=0');
     assert.match(await diff.text('flame-status'), /^all:/);
     assert.deepEqual(await diff.page.getByLabel('Colours').getByRole('listitem').allInnerTexts(), ['more than before', 'less than before']);
     const drawn = async () => readSvg((await diff.download(diff.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
@@ -120,7 +120,7 @@ describe('comparison', () => {
     }
     const [process] = await diff.rows('Processes');
     const leaked = comparedNumbers(process.costs[1], process.cells[4]);
-    assert.deepEqual([leaked.old, leaked.now], [old.totals.leaked_bytes, now.totals.leaked_bytes]);
+    assert.deepEqual([leaked.old, leaked.now], [old.totals.live_bytes, now.totals.live_bytes]);
     assert.ok(leaked.shown.endsWith('+24.4 KiB'), leaked.shown);
     const module = (await diff.rows('Modules')).find((row) => row.cells[0].endsWith('/workload'));
     const inModule = (reported) => reported.modules.find((entry) => entry.path.endsWith('/workload')).costs.allocations;
@@ -132,7 +132,7 @@ describe('comparison', () => {
     await diff.open('#/leaks?diff=1&leaks_by=stack');
     const rows = await diff.rows('Leaks');
     const sum = (side) => rows.reduce((all, candidate) => all + comparedNumbers(candidate.costs[0], '')[side], 0);
-    assert.deepEqual([sum('old'), sum('now')], [report(file).totals.leaked_bytes, report(changed).totals.leaked_bytes]);
+    assert.deepEqual([sum('old'), sum('now')], [report(file).totals.live_bytes, report(changed).totals.live_bytes]);
     const place = rows.findIndex((candidate) => candidate.name === 'leak_receipt()');
     const table = await diff.table('Leaks');
     await table.press('Home');
@@ -152,11 +152,11 @@ describe('comparison', () => {
     assert.deepEqual([numbers.old, numbers.now], [50_000, 75_000]);
     assert.equal(numbers.shown, `${humanBytes(50_000)}${humanBytes(75_000)}+${humanBytes(25_000)}`);
     const sum = (side) => rows.reduce((total, candidate) => total + comparedNumbers(candidate.costs[0], '')[side], 0);
-    assert.deepEqual([sum('old'), sum('now')], [report(file).totals.leaked_bytes, report(changed).totals.leaked_bytes]);
+    assert.deepEqual([sum('old'), sum('now')], [report(file).totals.live_bytes, report(changed).totals.live_bytes]);
   });
 
   it('sorts by the change if asked to', async () => {
-    await diff.open('#/functions?diff=1&cost=leaked_bytes');
+    await diff.open('#/functions?diff=1&cost=live_bytes');
     await diff.page.getByRole('button', { name: 'By change' }).click();
     await diff.idle();
     const changes = (await diff.rows('Functions')).map((row) => comparedNumbers(row.costs[1], '')).map(({ old, now }) => Math.abs(now - old));
@@ -189,7 +189,7 @@ describe('comparison', () => {
   });
 
   it('takes a second file in the page, and forgets it', async () => {
-    await viewer.open('#/functions?cost=leaked_bytes');
+    await viewer.open('#/functions?cost=live_bytes');
     await page.locator('input[type=file]').setInputFiles(changed);
     await page.waitForFunction(() => location.hash.includes('diff=1'));
     await viewer.idle();

@@ -6,11 +6,11 @@ import { before, describe, it } from 'node:test';
 import { itAtNight, readCsv, recordSource, recordWorkload, someOf, withStage } from './support.mjs';
 
 const TITLES = {
-  peak_bytes: 'Peak (bytes)', leaked_bytes: 'Leaked (bytes)', leaked_allocations: 'Leaked blocks', allocations: 'Allocations',
+  peak_bytes: 'Peak (bytes)', live_bytes: 'Leaked (bytes)', live_blocks: 'Leaked blocks', allocations: 'Allocations',
   temporary: 'Temporary', allocated_bytes: 'Allocated (bytes)',
 };
-const TABLE_COSTS = ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary', 'allocated_bytes'];
-const LEAK_COSTS = ['leaked_bytes', 'leaked_allocations'];
+const TABLE_COSTS = ['peak_bytes', 'live_bytes', 'allocations', 'temporary', 'allocated_bytes'];
+const LEAK_COSTS = ['live_bytes', 'live_blocks'];
 
 const rowsOf = (count) => Array.from({ length: count }, (_, row) => row);
 const added = (title, word) => title.replace(/( \(bytes\))?$/, ` ${word}$1`);
@@ -89,13 +89,13 @@ const EXPECTED = {
     ['First (ms)', (row) => leaks.first_ms[row] ?? ''],
     ['Last (ms)', (row) => leaks.last_ms[row] ?? ''],
   ]]],
-  Processes: [/^processes\?.*leaked_bytes/, ({ processes }) => [processes.count, [
+  Processes: [/^processes\?.*live_bytes/, ({ processes }) => [processes.count, [
     ['Process', (row) => processes.command_line[row]],
     ['Id', (row) => processes.pid[row]],
     ['Peak RSS (bytes)', (row) => processes.peak_rss_bytes[row] || 'not sampled'],
     ...costs(TABLE_COSTS, { now: processes.costs }),
   ]]],
-  Threads: [/^threads\?.*leaked_bytes/, ({ threads }) => [threads.count, [
+  Threads: [/^threads\?.*live_bytes/, ({ threads }) => [threads.count, [
     ['Thread', (row) => threads.name[row]],
     ['Threads of this name', (row) => threads.merged_count[row]],
     ['Id', (row) => threads.thread_id[row]],
@@ -103,7 +103,7 @@ const EXPECTED = {
     ['Ended (ms)', (row) => threads.end_ms[row]],
     ...costs(TABLE_COSTS, { now: threads.costs }),
   ]]],
-  Modules: [/^modules\?.*leaked_bytes/, ({ modules }) => [modules.count, [
+  Modules: [/^modules\?.*live_bytes/, ({ modules }) => [modules.count, [
     ['Module', (row) => modules.path[row]],
     ...costs(TABLE_COSTS, { now: modules.costs }),
   ]]],
@@ -179,7 +179,7 @@ async function compare(name, text, answered, expected) {
 /** The paths of the rows of a tree, with their costs, from all the parts that the page asked for. */
 async function compareTree(name, text, answered) {
   const isDiff = name.includes('diff=1');
-  const keys = isDiff ? ['peak_bytes', 'leaked_bytes', 'allocations'] : ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary'];
+  const keys = isDiff ? ['peak_bytes', 'live_bytes', 'allocations'] : ['peak_bytes', 'live_bytes', 'allocations', 'temporary'];
   const known = new Set();
   for (const { code, nodes } of await answered('tree')) {
     for (const row of rowsOf(nodes.count)) {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { comparedNumbers, exactNumber, humanBytes, humanCount, recordFamily, recordTurns, recordWorkload, report, withStage } from './support.mjs';
 
-const COSTS = ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary', 'allocated_bytes'];
+const COSTS = ['peak_bytes', 'live_bytes', 'allocations', 'temporary', 'allocated_bytes'];
 const TALL = { width: 1280, height: 4000 }; // a table draws the rows that are in sight
 
 let file, old, viewer, family, diff;
@@ -64,7 +64,7 @@ describe('the summary', () => {
   it('says why more is leaked than was live at once', async () => {
     const { viewer: turns } = await stage.open(recordTurns(stage.folder, 'turns.cairn'));
     const { totals } = report(`${stage.folder}/turns.cairn`);
-    assert.ok(totals.leaked_bytes > totals.peak_bytes);
+    assert.ok(totals.live_bytes > totals.peak_bytes);
     const note = async (of) => (await of.open('#/summary'), of.page.locator('.figures').innerText());
     assert.match(await note(turns), /unfreed blocks, left by processes one after the other/);
     assert.doesNotMatch(await note(viewer), /one after the other/);
@@ -105,12 +105,12 @@ describe('leaks', () => {
     const { leaks } = report(file, ['--leaks']).leaks;
     await viewer.open('#/leaks?leaks_by=call_site');
     assert.deepEqual(await table(viewer, 'Leaks', (row) => [row.name, ...costsOf(row), /^Grow/.test(row.cells[4]), row.cells[5], row.cells[6] !== '']),
-      sorted(leaks.map((leak) => [leak.function, leak.costs.leaked_bytes, leak.costs.leaked_allocations, leak.growth === 'growing',
+      sorted(leaks.map((leak) => [leak.function, leak.costs.live_bytes, leak.costs.live_blocks, leak.growth === 'growing',
         leak.slope_bytes_per_s === null ? '' : `+${humanBytes(leak.slope_bytes_per_s)}/s`, leak.slope_ms !== null])));
   });
 
   it('by stack have bytes and blocks of the report', async () => {
-    const wanted = report(file).top.leaked_bytes.flatMap((site) => site.stacks.map((stack) => [site.function, stack.costs.leaked_bytes, stack.costs.leaked_allocations]));
+    const wanted = report(file).top.live_bytes.flatMap((site) => site.stacks.map((stack) => [site.function, stack.costs.live_bytes, stack.costs.live_blocks]));
     await viewer.open('#/leaks?leaks_by=stack');
     assert.deepEqual(await table(viewer, 'Leaks', (row) => [row.name, ...costsOf(row)]), sorted(wanted));
   });
@@ -154,7 +154,7 @@ describe('a comparison', () => {
   it('has both costs of each function, as the two reports have them', async () => {
     const costs = (path) => new Map(report(path, ['--functions']).functions.functions.map((one) => [one.function, one.inclusive]));
     const [now, before] = [costs(file), costs(old)];
-    for (const cost of ['allocations', 'leaked_bytes']) {
+    for (const cost of ['allocations', 'live_bytes']) {
       await diff.open(`#/functions?diff=1&cost=${cost}`);
       const rows = await diff.rows('Functions');
       assert.deepEqual(rows.map((row) => row.name).sort(), [...new Set([...now.keys(), ...before.keys()])].sort());
@@ -169,7 +169,7 @@ describe('a comparison', () => {
   it('has both totals in the summary', async () => {
     const [now, before] = [report(file).totals, report(old).totals];
     await diff.open('#/summary?diff=1');
-    for (const cost of ['leaked_bytes', 'allocated_bytes']) {
+    for (const cost of ['live_bytes', 'allocated_bytes']) {
       assert.equal(await diff.text(`figure-${cost}`), humanBytes(now[cost]));
       const change = now[cost] - before[cost];
       assert.ok(change > 0 && (await diff.page.locator('.figures').innerText()).includes(`+${humanBytes(change)} (`), cost);

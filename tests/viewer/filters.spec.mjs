@@ -53,7 +53,7 @@ describe('filter bar', () => {
     assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), reported.totals.peak_bytes);
     await page.getByTestId('tab-leaks').click();
     await viewer.idle();
-    assert.equal((await viewer.rows('Leaks')).reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), reported.totals.leaked_bytes);
+    assert.equal((await viewer.rows('Leaks')).reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), reported.totals.live_bytes);
     await page.getByTestId('tab-charts').click();
     await viewer.idle();
     assert.match(await page.locator('main .notice').innerText(), /^Not applied here: sizes and lifetimes \(/);

@@ -32,7 +32,7 @@ async function assertHarmless() {
 
 describe('hostile names', () => {
   it('are in the recording', () => {
-    const functions = new Set(report(file).top.leaked_bytes.flatMap((site) => site.stacks.flatMap((stack) => stack.frames.map((f) => f.function))));
+    const functions = new Set(report(file).top.live_bytes.flatMap((site) => site.stacks.flatMap((stack) => stack.frames.map((f) => f.function))));
     for (const name of names) {
       assert.ok(functions.has(name), `${name} in ${JSON.stringify([...functions])}`);
     }
@@ -40,7 +40,7 @@ describe('hostile names', () => {
 
   const place = encodeURIComponent('/<img src=x onerror=alert(9)>/<script>alert(9)<.c');
   const views = [
-    'summary', 'peak', 'bottom-up', 'top-down', 'flame?min_share=0', 'flame?min_share=0&direction=bottom_up&cost=leaked_bytes', 'functions', 'functions?fn=hostile_place',
+    'summary', 'peak', 'bottom-up', 'top-down', 'flame?min_share=0', 'flame?min_share=0&direction=bottom_up&cost=live_bytes', 'functions', 'functions?fn=hostile_place',
     'charts', 'charts?by=stack', 'charts?chart=rate', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime',
     'leaks', 'leaks?leaks_by=call_site', 'threads', 'rss', 'source', `source?path=${place}`,
   ];
@@ -71,7 +71,7 @@ describe('hostile names', () => {
 
   it('do nothing in opened trees and the stacks behind them', async () => {
     for (const [view, label] of [['bottom-up', 'Bottom-up tree'], ['top-down', 'Top-down tree']]) {
-      await viewer.open(`#/${view}?cost=leaked_bytes`);
+      await viewer.open(`#/${view}?cost=live_bytes`);
       const table = await viewer.table(label);
       await table.press('ArrowDown');
       await table.press('h');
@@ -107,7 +107,7 @@ describe('hostile names', () => {
       const text = encodeURIComponent(name);
       await viewer.follow(`#/functions?fn=${text}`);
       assert.ok((await viewer.rows('Callers')).length > 0, `callers of ${name}`);
-      await viewer.follow(`#/flame?search=${text}&cost=leaked_bytes`);
+      await viewer.follow(`#/flame?search=${text}&cost=live_bytes`);
       await viewer.follow(`#/summary?function=${text}`);
       assert.ok((await viewer.page.locator('.chip').innerText()).includes(shownName(name)));
     }
@@ -115,7 +115,7 @@ describe('hostile names', () => {
   });
 
   it('do nothing in tooltips of the flame graph', async () => {
-    await viewer.open('#/flame?cost=leaked_bytes&min_share=0&direction=bottom_up');
+    await viewer.open('#/flame?cost=live_bytes&min_share=0&direction=bottom_up');
     const box = await viewer.page.getByTestId('flame-box').boundingBox();
     for (let x = 20; x < box.width; x += 90) {
       await viewer.page.mouse.move(box.x + x, box.y + 30);
@@ -133,7 +133,7 @@ describe('hostile names', () => {
   }
 
   it('are escaped in the exported drawing', async () => {
-    await viewer.open('#/flame?cost=leaked_bytes&min_share=0');
+    await viewer.open('#/flame?cost=live_bytes&min_share=0');
     const [download] = await Promise.all([
       viewer.page.waitForEvent('download'),
       viewer.page.getByRole('button', { name: 'SVG', exact: true }).click(),

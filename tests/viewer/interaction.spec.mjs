@@ -207,7 +207,7 @@ describe('time', () => {
     assert.equal(asked, reported.totals.allocations);
     await page.getByTestId('tab-summary').click();
     await viewer.idle();
-    assert.equal(await viewer.text('figure-leaked_bytes'), humanBytes(reported.totals.leaked_bytes));
+    assert.equal(await viewer.text('figure-live_bytes'), humanBytes(reported.totals.live_bytes));
     const { from_ms: begin, to_ms: end } = (await viewer.ask(`summary?from_ms=${from}&to_ms=${to}`)).selection.filter.time;
     assert.ok((await page.locator('.figures').innerText()).includes(`${humanCount(Math.round((asked * 1000) / (end - begin)))} a second`));
     const strip = await page.getByTestId('time-strip').boundingBox();
@@ -333,7 +333,7 @@ describe('keys', () => {
   });
 
   it('h opens the heaviest row when nothing is selected, wherever the focus is', async () => {
-    await viewer.open('#/bottom-up?cost=leaked_bytes');
+    await viewer.open('#/bottom-up?cost=live_bytes');
     const [heaviest] = await viewer.rows('Bottom-up tree');
     await page.evaluate(() => document.activeElement?.blur?.());
     await page.keyboard.press('h');
@@ -350,7 +350,7 @@ describe('keys', () => {
     ['by h', () => page.keyboard.press('h')],
   ]) {
     it(`the hot path, opened ${way}, ends in the selected row, with focus and stacks`, async () => {
-      await viewer.open('#/top-down?cost=leaked_bytes');
+      await viewer.open('#/top-down?cost=live_bytes');
       await page.evaluate(() => document.activeElement?.blur?.());
       await open();
       await page.waitForSelector('.table-selected');
@@ -516,7 +516,7 @@ describe('a recording in progress', () => {
       const pause = follower.page.getByRole('button', { name: 'Pause' });
       await pause.click();
       live.input.write('xx');
-      const served = async () => (await follower.ask('leaks?function=leak_receipt')).selection.totals.leaked_bytes;
+      const served = async () => (await follower.ask('leaks?function=leak_receipt')).selection.totals.live_bytes;
       for (const deadline = Date.now() + DEADLINE_MS; await served() < 15_000;) {
         assert.ok(Date.now() < deadline, 'the server does not follow the file');
       }
@@ -535,7 +535,7 @@ describe('a recording in progress', () => {
       live.input.write('x');
       await follower.page.waitForFunction(() => [...document.querySelectorAll('[role=treegrid] .cost')].some((cost) => cost.title.startsWith('Live now: 4.88 KiB (5,000 B)')));
       for (const view of ['summary', 'bottom-up', 'flame', 'functions', 'leaks', 'threads']) { // what is live is not leaked yet
-        await follower.follow(`#/${view}?cost=leaked_bytes`);
+        await follower.follow(`#/${view}?cost=live_bytes`);
         const shown = await follower.page.locator('main').innerText();
         assert.ok(shown.includes('Live now') && !/leaked|(at|until) the end/i.test(shown), `${view}: ${shown}`);
       }

@@ -12,8 +12,8 @@ const stage = withStage(async () => {
   ({ server, viewer } = await stage.open(file));
 });
 
-const SPELLING = { peak_bytes: humanBytes, leaked_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
-const SECTIONS = ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary'];
+const SPELLING = { peak_bytes: humanBytes, live_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
+const SECTIONS = ['peak_bytes', 'live_bytes', 'allocations', 'temporary'];
 
 /** What a name reads as in a label or title, without what the compiler adds. */
 const plain = (name) => name.replace(/\(.*/, '');
@@ -21,7 +21,7 @@ const plain = (name) => name.replace(/\(.*/, '');
 describe('the recording is what the workload did', () => {
   it('has the amounts that the program says', () => {
     assert.equal(costOfFunction(reported, 'allocations', (name) => plain(name) === 'keep_cache'), 1000);
-    assert.equal(costOfFunction(reported, 'leaked_bytes', (name) => plain(name) === 'leak_receipt'), 50_000);
+    assert.equal(costOfFunction(reported, 'live_bytes', (name) => plain(name) === 'leak_receipt'), 50_000);
     assert.equal(costOfFunction(reported, 'temporary', (name) => plain(name) === 'churn'), 20_000);
   });
 });
@@ -120,7 +120,7 @@ describe('trees', () => {
 });
 
 describe('flame graph', () => {
-  for (const cost of ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary']) {
+  for (const cost of ['peak_bytes', 'live_bytes', 'allocations', 'temporary']) {
     it(`is as wide as all ${cost}`, async () => {
       await viewer.open(`#/flame?cost=${cost}&min_share=0`);
       const status = await viewer.text('flame-status');
@@ -144,10 +144,10 @@ describe('flame graph', () => {
   });
 
   it('a search says its share', async () => {
-    await viewer.open('#/flame?cost=leaked_bytes&search=leak_receipt');
+    await viewer.open('#/flame?cost=live_bytes&search=leak_receipt');
     const match = await viewer.text('flame-match');
     assert.ok(match.includes(humanBytes(50_000)), match);
-    assert.ok(match.includes(`of ${humanBytes(reported.totals.leaked_bytes)}`), match);
+    assert.ok(match.includes(`of ${humanBytes(reported.totals.live_bytes)}`), match);
   });
 });
 
@@ -178,7 +178,7 @@ describe('leaks', () => {
   it('are those of the report', async () => {
     await viewer.open('#/leaks?leaks_by=call_site');
     const rows = await viewer.rows('Leaks');
-    assert.deepEqual(rows.map((row) => exactNumber(row.costs[0])), reported.top.leaked_bytes.map((site) => site.costs.leaked_bytes));
+    assert.deepEqual(rows.map((row) => exactNumber(row.costs[0])), reported.top.live_bytes.map((site) => site.costs.live_bytes));
     assert.match(await viewer.text('leaks-count'), new RegExp(`^${rows.length} call sites?$`));
   });
 
@@ -203,14 +203,14 @@ describe('suppressed leaks', () => {
     const cells = await page.locator('.leaks-suppressions tbody tr').filter({ hasText: 'forgotten' }).locator('td').allInnerTexts();
     assert.deepEqual(cells.slice(1), ['1', humanBytes(1000), '10']);
     const of = report(forgiven);
-    assert.match(await page.locator('.leaks-suppressions summary').innerText(), new RegExp(`^Suppressed: ${humanBytes(of.selection.suppressed.leaked_bytes)} in `));
+    assert.match(await page.locator('.leaks-suppressions summary').innerText(), new RegExp(`^Suppressed: ${humanBytes(of.selection.suppressed.live_bytes)} in `));
     await own.open('#/summary');
-    assert.equal(await own.text('figure-leaked_bytes'), humanBytes(of.totals.leaked_bytes));
-    assert.ok((await page.locator('.figures').innerText()).includes(`${humanBytes(of.selection.suppressed.leaked_bytes)} more is suppressed`));
+    assert.equal(await own.text('figure-live_bytes'), humanBytes(of.totals.live_bytes));
+    assert.ok((await page.locator('.figures').innerText()).includes(`${humanBytes(of.selection.suppressed.live_bytes)} more is suppressed`));
     await own.open('#/charts');
-    assert.ok((await own.text('suppressed-note')).startsWith(`Includes ${humanBytes(of.selection.suppressed.leaked_bytes)} of suppressed leaks`));
+    assert.ok((await own.text('suppressed-note')).startsWith(`Includes ${humanBytes(of.selection.suppressed.live_bytes)} of suppressed leaks`));
     const series = await own.ask('series');
-    assert.equal(series.points.live_bytes.at(-1), of.totals.leaked_bytes + of.selection.suppressed.leaked_bytes);
+    assert.equal(series.points.live_bytes.at(-1), of.totals.live_bytes + of.selection.suppressed.live_bytes);
     await page.close();
     await other.stop();
     assert.deepEqual(own.complaints, []);

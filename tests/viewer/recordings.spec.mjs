@@ -102,7 +102,7 @@ describe('a file of massif, which knows neither how often nor how long', () => {
       assert.equal(await own.viewer.text(`figure-${cost}`), 'unknown', cost);
       assert.equal(await own.viewer.page.getByTestId(`top-${cost}`).count(), 0, cost);
     }
-    for (const cost of ['peak_bytes', 'leaked_bytes']) {
+    for (const cost of ['peak_bytes', 'live_bytes']) {
       assert.equal(await own.viewer.text(`figure-${cost}`), humanBytes(reported.totals[cost]));
     }
     assert.doesNotMatch(await own.viewer.page.locator('main').innerText(), /NaN|Infinity|undefined/);
@@ -130,7 +130,7 @@ describe('a recording that is larger than a page', () => {
     assert.equal(totals.allocations, 96_000);
     await own.viewer.open('#/summary');
     assert.equal(await own.viewer.text('figure-allocations'), '96,000');
-    assert.equal(await own.viewer.text('figure-leaked_bytes'), humanBytes(1_536_000));
+    assert.equal(await own.viewer.text('figure-live_bytes'), humanBytes(1_536_000));
   });
 
   it('lists the highest functions, says how many there are, and a filter brings the others', async () => {

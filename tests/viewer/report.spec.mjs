@@ -52,7 +52,7 @@ async function shownAt(page, fragments) {
   return shown;
 }
 
-const COSTS = ['leaked_bytes', 'allocations', 'own_peak_bytes'];
+const COSTS = ['live_bytes', 'allocations', 'own_peak_bytes'];
 const helper = () => report(file, ['--thread', 'helper']);
 const helperId = () => report(file).threads.find((thread) => thread.name === 'helper').thread_id;
 
@@ -92,7 +92,7 @@ describe('a report file', () => {
 
   it('has the figures of cairn report', async () => {
     await viewer.open('#/summary');
-    const spelled = { peak_bytes: humanBytes, leaked_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
+    const spelled = { peak_bytes: humanBytes, live_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
     for (const [cost, spell] of Object.entries(spelled)) {
       assert.equal(await viewer.text(`figure-${cost}`), spell(reported.totals[cost]));
     }
@@ -121,7 +121,7 @@ describe('a report file', () => {
   it('opens trees down to the leaves', async () => {
     for (const view of ['top-down', 'bottom-up']) {
       for (const page of [viewer, served]) {
-        await page.open(`#/${view}?cost=leaked_bytes`);
+        await page.open(`#/${view}?cost=live_bytes`);
         await page.page.getByRole('button', { name: 'Open hot path' }).click();
         await page.page.waitForFunction(() => document.querySelectorAll('.table-body [role=row][aria-level="2"]').length > 0);
         await page.idle();
@@ -248,7 +248,7 @@ describe('a report of a sampled recording', () => {
       return `functions?cost=allocations&${new URLSearchParams({ fn: code.functions.name[place] || `#${code.functions.id[place]}`, fn_module: module === null ? '' : code.modules.path[module] })}`;
     });
     const fragments = someOf(['summary', 'peak', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'flame?search=a&cost=allocations',
-      'flame?search=churn&cost=temporary', 'flame?search=a&wrappers=1&cost=leaked_bytes', ...COSTS.flatMap((cost) => [`bottom-up?cost=${cost}`, `top-down?cost=${cost}&wrappers=1`]), ...named], 7);
+      'flame?search=churn&cost=temporary', 'flame?search=a&wrappers=1&cost=live_bytes', ...COSTS.flatMap((cost) => [`bottom-up?cost=${cost}`, `top-down?cost=${cost}&wrappers=1`]), ...named], 7);
     const shown = await shownAt(page, fragments.map((fragment) => `#/${fragment}`));
     const wanted = await shownAt(server, fragments.map((fragment) => `#/${fragment}`));
     // Rows with equal costs may change places.
@@ -292,7 +292,7 @@ describe('a report of several processes', () => {
       await page.open(`#/summary?process=${pid}`);
       const { totals } = report(family, ['--process', String(pid)]);
       assert.equal(await page.text('figure-allocations'), humanCount(totals.allocations));
-      assert.equal(await page.text('figure-leaked_bytes'), humanBytes(totals.leaked_bytes));
+      assert.equal(await page.text('figure-live_bytes'), humanBytes(totals.live_bytes));
       await page.open(`#/rss?process=${pid}`);
     }
     assert.deepEqual(page.complaints, []);

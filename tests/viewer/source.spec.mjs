@@ -65,7 +65,7 @@ describe('the source view', () => {
     await viewer.open('#/leaks?function=leak_receipt');
     await page.locator('.stack .code-links').filter({ hasText: `workload.cpp:${lineWith('malloc(1000)')}` }).getByRole('button').click();
     await viewer.idle();
-    assert.equal(viewer.parameters().get('cost'), 'leaked_bytes');
+    assert.equal(viewer.parameters().get('cost'), 'live_bytes');
     assert.match(await page.locator('.table-selected .source-text').innerText(), /malloc\(1000\)/);
     const [row, table] = await Promise.all([page.locator('.source-file .table-selected').boundingBox(), page.locator('.source-file .table').boundingBox()]);
     const middle = (row.y + row.height / 2 - table.y) / table.height;

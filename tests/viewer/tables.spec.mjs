@@ -26,7 +26,7 @@ describe('a table as a file', () => {
     assert.equal(name, 'workload-leaks.csv');
     const [heads, ...rows] = readCsv(text);
     assert.deepEqual(heads.slice(0, 3), ['Call site', 'Leaked (bytes)', 'Leaked blocks']);
-    assert.deepEqual(rows.map((row) => Number(row[1])), reported.top.leaked_bytes.map((site) => site.costs.leaked_bytes));
+    assert.deepEqual(rows.map((row) => Number(row[1])), reported.top.live_bytes.map((site) => site.costs.live_bytes));
     assert.ok(rows.some((row) => /^leak_receipt\(\) workload\.cpp:\d+$/.test(row[0])), text);
   });
 
@@ -129,8 +129,8 @@ describe('a sampled recording', () => {
     const sampled = recordWorkload(stage.folder, 'sampled.cairn', [], ['--sample=4KiB']);
     const { viewer: other } = await stage.open(sampled);
     const shares = (cost) => report(sampled).top[cost].map(({ costs, errors }) => `±${Math.min((errors[cost] / costs[cost]) * 100, 999).toFixed(0)}%`);
-    for (const cost of ['leaked_bytes', 'leaked_allocations']) {
-      assert.ok((report(sampled).top.leaked_bytes ?? []).every((site) => site.errors[cost] > 0), cost);
+    for (const cost of ['live_bytes', 'live_blocks']) {
+      assert.ok((report(sampled).top.live_bytes ?? []).every((site) => site.errors[cost] > 0), cost);
     }
     await other.open('#/summary');
     const shown = await other.page.locator('[data-testid="top-allocations"] .top-error').allTextContents();
@@ -138,7 +138,7 @@ describe('a sampled recording', () => {
     assert.deepEqual(shown, shares('allocations').slice(0, shown.length));
     await other.open('#/leaks?leaks_by=call_site');
     const errors = await other.page.locator('[role="row"] .cost-error').allTextContents();
-    assert.deepEqual(errors.filter((_, i) => i % 2 === 0), shares('leaked_bytes'));
+    assert.deepEqual(errors.filter((_, i) => i % 2 === 0), shares('live_bytes'));
   });
 
   it('shows the errors of functions and of trees', async () => {
@@ -201,7 +201,7 @@ describe('a sampled recording', () => {
     const now = recordWorkload(stage.folder, 'after.cairn', ['more'], ['--sample=4KiB']);
     const { viewer: other } = await stage.open(now, ['--diff', old]);
     for (const view of someOf(['functions', 'top-down', 'leaks', 'threads'], 2)) {
-      await other.open(`#/${view}?diff=1&cost=leaked_bytes`);
+      await other.open(`#/${view}?diff=1&cost=live_bytes`);
       await other.page.locator('[role="row"] .cost-error').first().waitFor();
       const cells = await other.page.locator('[role="row"] .cost:has(.cost-error:not(:empty))').evaluateAll((all) => all.map((cell) => cell.title));
       assert.ok(cells.length > 0 && cells.every((title) => /change: .* ± .* in 95 of 100 cases/.test(title)), `${view}: ${cells[0]}`);

@@ -53,9 +53,9 @@ const SHOTS = [
   { name: 'leaks', fragment: 'leaks', dark: true },
   { name: 'threads', fragment: 'threads' },
   { name: 'rss', fragment: 'rss' },
-  { name: 'source', fragment: 'source?path=SOURCE&line=129&cost=leaked_bytes' },
-  { name: 'comparison', fragment: 'functions?diff=1&cost=leaked_bytes', isDiff: true },
-  { name: 'flame-comparison', fragment: 'flame?diff=1&cost=leaked_bytes', isDiff: true },
+  { name: 'source', fragment: 'source?path=SOURCE&line=129&cost=live_bytes' },
+  { name: 'comparison', fragment: 'functions?diff=1&cost=live_bytes', isDiff: true },
+  { name: 'flame-comparison', fragment: 'flame?diff=1&cost=live_bytes', isDiff: true },
 ];
 
 const [given, source] = process.argv.slice(2);

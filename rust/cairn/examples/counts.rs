@@ -3,7 +3,7 @@
 //!
 //! `cargo build --example counts && cairn target/debug/examples/counts`
 //!
-//! TRUTH: allocations=3 frees=2 allocated_bytes=272 freed_bytes=176 leaked_bytes=96 leaked_allocations=1
+//! TRUTH: allocations=3 frees=2 allocated_bytes=272 freed_bytes=176 live_bytes=96 live_blocks=1
 use std::cell::UnsafeCell;
 
 static TABLE: cairn::Pool = cairn::Pool::new("table");

@@ -387,8 +387,8 @@ void filter_print_suppressions(const struct selection *selection,
         CLEANUP(strbuf_release) struct strbuf cut = {0};
         screen_append(&safe, suppression_pattern(filter->suppressions, i));
         screen_append_cut(&cut, strbuf_text(&safe), columns - PATTERN_AT, SCREEN_CUT_MIDDLE);
-        (void)fprintf(out, "  %12s in %16s  %-8s  %s\n", format_bytes(match->leaked_bytes).text,
-                      format_things(match->leaked_allocations, "block ", "blocks").text,
+        (void)fprintf(out, "  %12s in %16s  %-8s  %s\n", format_bytes(match->live_bytes).text,
+                      format_things(match->live_blocks, "block ", "blocks").text,
                       suppression_source_name(filter->suppressions->rules.items[i].source),
                       strbuf_text(&cut));
     }

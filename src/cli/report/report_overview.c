@@ -234,10 +234,10 @@ void report_print_totals(const struct report *report, FILE *out)
         (void)fprintf(out, "\n");
     }
     if (report->selection.suppressed.stack_count > 0) {
-        print_bytes_total(report, out, "suppressed", report->selection.suppressed.leaked_bytes);
+        print_bytes_total(report, out, "suppressed", report->selection.suppressed.live_bytes);
         (void)fprintf(out, " in ");
-        report_print_counted(out, report->selection.suppressed.leaked_allocations, "block",
-                             "blocks", ", not counted as ");
+        report_print_counted(out, report->selection.suppressed.live_blocks, "block", "blocks",
+                             ", not counted as ");
         (void)fprintf(out, "%s\n", unfreed);
     }
     if (summary->peak_rss_bytes > 0) {

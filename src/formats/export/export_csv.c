@@ -126,10 +126,10 @@ static enum err write_csv(const struct export_view *view, FILE *out)
     CLEANUP(strbuf_release) struct strbuf scratch = {0};
     (void)fputs("function,file,line,module,", out);
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        (void)fprintf(out, "%s,", cost_get_info((enum cost)cost)->column);
+        (void)fprintf(out, "%s,", cost_get_info((enum cost)cost)->key);
     }
     for (int cost = 0; cost < COST_COUNT && has_errors(view->profile); cost++) {
-        (void)fprintf(out, "errors_%s,", cost_get_info((enum cost)cost)->column);
+        (void)fprintf(out, "errors_%s,", cost_get_info((enum cost)cost)->key);
     }
     (void)fputs("stack,events,weight\r\n", out);
     for (uint32_t node = 0; node < view->tree.nodes.len; node++) {

@@ -29,7 +29,7 @@ enum {
 struct model_row {
     char stack[DEPTH_MAX + 1];
     uint64_t allocations;
-    uint64_t leaked_bytes;
+    uint64_t live_bytes;
 };
 
 struct model {
@@ -51,7 +51,7 @@ static void make_model(struct model *model, unsigned names)
     for (size_t i = 0; i < model->count; i++) {
         struct model_row *row = &model->rows[i];
         *row = (struct model_row){.allocations = 1 + below(9),
-                                  .leaked_bytes = (uint64_t)below(3) * below(90)};
+                                  .live_bytes = (uint64_t)below(3) * below(90)};
         unsigned depth = 1 + below(DEPTH_MAX);
         for (unsigned d = 0; d < depth; d++) {
             row->stack[d] = (char)('a' + below(names));
@@ -91,7 +91,7 @@ static void draw(const struct model *model, const char *module, struct fixture *
                           d % 3 + 1);
         }
         strbuf_printf(&text, " %lu %lu 0 0\n", (unsigned long)row->allocations,
-                      (unsigned long)row->leaked_bytes);
+                      (unsigned long)row->live_bytes);
     }
     struct err_info info = {0};
     if (recording_from_text(strbuf_text(&text), &out->recording, &info) != ERR_OK) {
@@ -153,7 +153,7 @@ static void count_path(const struct model *model,
         bool counts =
             is_whole ? strcmp(shaped, path) == 0 : strncmp(shaped, path, strlen(path)) == 0;
         sums[0] += counts ? model->rows[i].allocations : 0;
-        sums[1] += counts ? model->rows[i].leaked_bytes : 0;
+        sums[1] += counts ? model->rows[i].live_bytes : 0;
     }
 }
 
@@ -583,7 +583,7 @@ static void a_search_counts_each_stack_once(void **state)
         for (size_t i = 0; i < model.count; i++) {
             bool has = strpbrk(model.rows[i].stack, "ab") != NULL;
             allocations += has ? model.rows[i].allocations : 0;
-            leaked += has ? model.rows[i].leaked_bytes : 0;
+            leaked += has ? model.rows[i].live_bytes : 0;
         }
         expect_costs("match", "[ab]", &matches.totals, allocations, leaked);
         size_t count = 0;
@@ -624,9 +624,9 @@ static void inclusive_costs_count_recursion_once(void **state)
                 bool has = strchr(row->stack, name[0]) != NULL;
                 bool ends = row->stack[strlen(row->stack) - 1] == name[0];
                 self[0] += ends ? row->allocations : 0;
-                self[1] += ends ? row->leaked_bytes : 0;
+                self[1] += ends ? row->live_bytes : 0;
                 inclusive[0] += has ? row->allocations : 0;
-                inclusive[1] += has ? row->leaked_bytes : 0;
+                inclusive[1] += has ? row->live_bytes : 0;
             }
             expect_costs("self", name, &costs.self.items[function], self[0], self[1]);
             expect_costs("inclusive", name, &costs.inclusive.items[function], inclusive[0],

@@ -6,25 +6,21 @@
 
 #include "base/minmax.h"
 
-#define SAME(name) name, name
-
 static const struct cost_info cost_infos[COST_COUNT] = {
-    [COST_PEAK_BYTES] = {SAME("peak_bytes"), "peak", "bytes live at the peak", COST_UNIT_BYTES},
-    [COST_PEAK_BLOCKS] = {SAME("peak_blocks"), "peak-blocks", "blocks live at the peak",
-                          COST_UNIT_CALLS},
-    [COST_ALLOCATIONS] = {SAME("allocations"), "allocations", "allocation calls", COST_UNIT_CALLS},
-    [COST_ALLOCATED_BYTES] = {SAME("allocated_bytes"), "allocated", "bytes allocated over time",
+    [COST_PEAK_BYTES] = {"peak_bytes", "peak", "bytes live at the peak", COST_UNIT_BYTES},
+    [COST_PEAK_BLOCKS] = {"peak_blocks", "peak-blocks", "blocks live at the peak", COST_UNIT_CALLS},
+    [COST_ALLOCATIONS] = {"allocations", "allocations", "allocation calls", COST_UNIT_CALLS},
+    [COST_ALLOCATED_BYTES] = {"allocated_bytes", "allocated", "bytes allocated over time",
                               COST_UNIT_BYTES},
-    [COST_FREES] = {SAME("frees"), "frees", "blocks freed", COST_UNIT_CALLS},
-    [COST_FREED_BYTES] = {SAME("freed_bytes"), "freed", "bytes freed", COST_UNIT_BYTES},
-    [COST_TEMPORARY] = {SAME("temporary"), "temporary", "temporary allocations", COST_UNIT_CALLS},
-    [COST_TEMPORARY_BYTES] = {SAME("temporary_bytes"), "temporary-bytes",
+    [COST_FREES] = {"frees", "frees", "blocks freed", COST_UNIT_CALLS},
+    [COST_FREED_BYTES] = {"freed_bytes", "freed", "bytes freed", COST_UNIT_BYTES},
+    [COST_TEMPORARY] = {"temporary", "temporary", "temporary allocations", COST_UNIT_CALLS},
+    [COST_TEMPORARY_BYTES] = {"temporary_bytes", "temporary-bytes",
                               "bytes in temporary allocations", COST_UNIT_BYTES},
-    [COST_LEAKED_BYTES] = {"leaked_bytes", "live_bytes", "leaked", "bytes never freed",
-                           COST_UNIT_BYTES},
-    [COST_LEAKED_ALLOCATIONS] = {"leaked_allocations", "live_blocks", "leaked-blocks",
-                                 "blocks never freed", COST_UNIT_CALLS},
-    [COST_OWN_PEAK_BYTES] = {SAME("own_peak_bytes"), "own-peak", "bytes at each stack's own peak",
+    [COST_LEAKED_BYTES] = {"live_bytes", "leaked", "bytes never freed", COST_UNIT_BYTES},
+    [COST_LEAKED_ALLOCATIONS] = {"live_blocks", "leaked-blocks", "blocks never freed",
+                                 COST_UNIT_CALLS},
+    [COST_OWN_PEAK_BYTES] = {"own_peak_bytes", "own-peak", "bytes at each stack's own peak",
                              COST_UNIT_BYTES},
 };
 
@@ -37,8 +33,7 @@ enum cost cost_find(const char *name)
 {
     for (int cost = 0; cost < COST_COUNT; cost++) {
         const struct cost_info *info = &cost_infos[cost];
-        if (strcmp(name, info->key) == 0 || strcmp(name, info->column) == 0 ||
-            strcmp(name, info->option) == 0) {
+        if (strcmp(name, info->key) == 0 || strcmp(name, info->option) == 0) {
             return (enum cost)cost;
         }
     }

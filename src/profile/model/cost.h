@@ -33,8 +33,7 @@ enum cost_unit {
 };
 
 struct cost_info {
-    const char *key;    // in JSON and in URLs: snake_case
-    const char *column; // in CSV, SQLite and stores, which do not say beside it whether a run ended
+    const char *key;    // in JSON, URLs, CSV, SQLite and stores: snake_case
     const char *option; // after --sort
     const char *phrase; // in the report: "... of <phrase>"
     enum cost_unit unit;
@@ -64,7 +63,7 @@ const struct cost_info *cost_get_info(enum cost cost);
     "peak, allocations, temporary, leaked, allocated, peak-blocks, leaked-blocks, " \
     "temporary-bytes, own-peak, frees or freed"
 
-// Find a cost by its key, its column or its option. Return COST_COUNT for an unknown name.
+// Find a cost by its key or its option. Return COST_COUNT for an unknown name.
 enum cost cost_find(const char *name);
 
 static inline uint64_t costs_get(const struct costs *costs, enum cost cost)

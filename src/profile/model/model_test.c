@@ -37,7 +37,7 @@ struct model_row {
     size_t part_count;
     uint32_t thread;
     uint32_t allocations;
-    uint32_t leaked_bytes;
+    uint32_t live_bytes;
 };
 
 struct model {
@@ -147,13 +147,13 @@ static void make_recording(struct model *model, struct recording *recording)
     for (size_t i = 0; i < model->row_count; i++) {
         struct model_row *row = &model->rows[i];
         *row = (struct model_row){.thread = below(THREADS), .allocations = 1 + below(9)};
-        row->leaked_bytes = below(2) * below(1000);
+        row->live_bytes = below(2) * below(1000);
         uint32_t node = make_stack(&b, frames, row);
         uint32_t id;
         expect_ok(recording_builder_row(&b, row->thread, node, &id));
         b.rows.items[id].allocations += row->allocations;
-        b.rows.items[id].frees += row->leaked_bytes > 0 ? 0 : row->allocations;
-        b.rows.items[id].allocated_bytes += row->leaked_bytes;
+        b.rows.items[id].frees += row->live_bytes > 0 ? 0 : row->allocations;
+        b.rows.items[id].allocated_bytes += row->live_bytes;
     }
     recording_builder_sum(&b);
     expect_ok(recording_builder_finish(&b, recording));
@@ -263,7 +263,7 @@ static void check_sites(const struct model *model,
             const struct model_row *row = &model->rows[i];
             if (passes(row, filter) && strcmp(row->parts[model_site(row)].text, wanted) == 0) {
                 allocations += row->allocations;
-                leaked += row->leaked_bytes;
+                leaked += row->live_bytes;
             }
         }
         assert_int_equal(costs_get(&site->costs, COST_ALLOCATIONS), allocations);

@@ -318,8 +318,8 @@ static MUST_USE enum err suppress_row(struct selection *selection, uint32_t rule
                                                 &selection->suppressed};
         for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
             counters[i]->stack_count++;
-            counters[i]->leaked_allocations += blocks;
-            counters[i]->leaked_bytes += bytes;
+            counters[i]->live_blocks += blocks;
+            counters[i]->live_bytes += bytes;
         }
     }
     return u32_vec_push(&selection->rules, rule);

@@ -57,8 +57,8 @@ struct suppressions {
 // The matches of one rule in a selection.
 struct suppression_match {
     uint64_t stack_count; // rows with leaks
-    uint64_t leaked_bytes;
-    uint64_t leaked_allocations;
+    uint64_t live_bytes;
+    uint64_t live_blocks;
 };
 
 DEFINE_VEC(suppression_match_vec, struct suppression_match);

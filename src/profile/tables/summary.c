@@ -130,9 +130,9 @@ static void take_suppressed(const struct selection *selection, struct costs *cos
 {
     uint64_t *values = costs->values;
     values[COST_LEAKED_BYTES] =
-        excess_u64(values[COST_LEAKED_BYTES], selection->suppressed.leaked_bytes);
+        excess_u64(values[COST_LEAKED_BYTES], selection->suppressed.live_bytes);
     values[COST_LEAKED_ALLOCATIONS] =
-        excess_u64(values[COST_LEAKED_ALLOCATIONS], selection->suppressed.leaked_allocations);
+        excess_u64(values[COST_LEAKED_ALLOCATIONS], selection->suppressed.live_blocks);
 }
 
 uint64_t summary_peak_at_least(const struct summary *summary)

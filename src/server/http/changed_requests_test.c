@@ -93,7 +93,7 @@ static void changed_texts_are_understood_alike_each_time(void **state)
          add_query},
         {"tree", "direction=bottom_up&collapse=1&depth=3&min_share=0.001&limit=20000&any_cost=1",
          add_query},
-        {"order", "sort=leaked_bytes&sort_by=change&costs=peak_bytes,allocations&search=x",
+        {"order", "sort=live_bytes&sort_by=change&costs=peak_bytes,allocations&search=x",
          add_query},
         {"rest", "diff=1&recording=old&hide_wrappers=1&search_regex=a&stacks=3&moment_ms=70&limit=",
          add_query},

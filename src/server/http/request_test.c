@@ -81,7 +81,7 @@ static void numbers_choices_and_lists_are_understood(void **state)
         {"direction=bottom_up", PARAM_DIRECTION, 1},
         {"recording=old", PARAM_RECORDING, 1},
         {"classes=out_out,in_in", PARAM_CLASSES, 9},
-        {"sort=leaked_bytes", PARAM_SORT, COST_LEAKED_BYTES},
+        {"sort=live_bytes", PARAM_SORT, COST_LEAKED_BYTES},
         {"costs=peak_bytes,allocations", PARAM_COSTS,
          (uint64_t)1 << COST_PEAK_BYTES | (uint64_t)1 << COST_ALLOCATIONS},
         {"costs=all", PARAM_COSTS, ((uint64_t)1 << COST_COUNT) - 1},

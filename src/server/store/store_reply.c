@@ -123,7 +123,7 @@ static MUST_USE enum err answer_query(struct store_service *service,
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
-    json_key_string(&w, "cost", cost_get_info(scope.cost)->column);
+    json_key_string(&w, "cost", cost_get_info(scope.cost)->key);
     store_table_write_json(&table, &w);
     return json_finish(&w);
 }

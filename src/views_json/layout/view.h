@@ -31,7 +31,7 @@
 
 enum {
     // Version of the fields in docs/format/json.md; the same for all answers.
-    VIEW_JSON_VERSION = 2
+    VIEW_JSON_VERSION = 3
 };
 
 enum view_layout {

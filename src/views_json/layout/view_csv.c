@@ -185,7 +185,7 @@ static void name_costs(const struct view *view, const struct column *column, str
             strbuf_clear(&name);
             strbuf_append(&name, column->key, is_plain ? 0 : stem);
             strbuf_append_text(&name, is_plain ? "" : "_");
-            strbuf_append_text(&name, cost_get_info((enum cost)cost)->column);
+            strbuf_append_text(&name, cost_get_info((enum cost)cost)->key);
             add_text(line, strbuf_text(&name));
         }
     }

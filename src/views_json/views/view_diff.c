@@ -129,7 +129,7 @@ write_changes(struct view *view, const struct diff_view_options *options, enum c
     struct table table = TABLE("changes", change_columns, rows.items, rows.len);
     table.has = diff_has_errors(options->diff) ? WHEN_CHANGES_HAVE_ERRORS : 0;
     if (!view_nests(view)) {
-        view_csv_tag(view, 0, cost_get_info(cost)->column);
+        view_csv_tag(view, 0, cost_get_info(cost)->key);
         view_table(view, &table);
         return ERR_OK;
     }

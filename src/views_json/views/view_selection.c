@@ -95,8 +95,8 @@ static void write_suppressed(struct view *view)
     const struct suppression_match *suppressed = &view->selection->suppressed;
     json_key_object(view->w, "suppressed");
     json_key_u64(view->w, "stack_count", suppressed->stack_count);
-    json_key_u64(view->w, "leaked_bytes", suppressed->leaked_bytes);
-    json_key_u64(view->w, "leaked_allocations", suppressed->leaked_allocations);
+    json_key_u64(view->w, "live_bytes", suppressed->live_bytes);
+    json_key_u64(view->w, "live_blocks", suppressed->live_blocks);
     json_end_object(view->w);
 }
 
@@ -161,8 +161,8 @@ static const struct column rule_columns[] = {
     COLUMN(CELL_TEXT, rule_row, pattern),
     COLUMN(CELL_TEXT, rule_row, source),
     COLUMN_AS("stack_count", CELL_U64, rule_row, match.stack_count),
-    COLUMN_AS("leaked_bytes", CELL_U64, rule_row, match.leaked_bytes),
-    COLUMN_AS("leaked_allocations", CELL_U64, rule_row, match.leaked_allocations),
+    COLUMN_AS("live_bytes", CELL_U64, rule_row, match.live_bytes),
+    COLUMN_AS("live_blocks", CELL_U64, rule_row, match.live_blocks),
 };
 
 DEFINE_VEC(rule_row_vec, struct rule_row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // heaptrack_names: code for heaptrack_api.h that uses cairn.h in its place.
-// TRUTH: allocations=3 frees=2 allocated_bytes=60 leaked_allocations=1 leaked_bytes=30
+// TRUTH: allocations=3 frees=2 allocated_bytes=60 live_blocks=1 live_bytes=30
 #define CAIRN_HEAPTRACK_NAMES
 #include <cairn.h>
 

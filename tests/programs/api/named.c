@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // named: named pools, and events with weights. Each pool name has one entry, whichever stack uses
 // it; the table has less room than 300 pools.
-// TRUTH: allocations=308 frees=3 allocated_bytes=400 leaked_allocations=305 leaked_bytes=350
+// TRUTH: allocations=308 frees=3 allocated_bytes=400 live_blocks=305 live_bytes=350
 // TRUTH: temporary=3
 #include <cairn.h>
 #include <stdio.h>

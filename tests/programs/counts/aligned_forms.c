@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=4 frees=2 allocated_bytes=2356 temporary=1 peak_bytes=2356
-// TRUTH: leaked_bytes=1256 leaked_allocations=2
+// TRUTH: live_bytes=1256 live_blocks=2
 //
 // Each aligned entry point that valgrind knows too. posix_memalign with an alignment that is not a
 // power of two fails and does not change its out parameter.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=4 frees=3 allocated_bytes=1111 temporary=1 peak_bytes=1111
-// TRUTH: leaked_bytes=1 leaked_allocations=1
+// TRUTH: live_bytes=1 live_blocks=1
 //
 // Allocates before main and after it: in a constructor, in main, in an exit handler, and in a
 // destructor, which runs last.

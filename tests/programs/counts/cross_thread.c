@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=20000 frees=20000 allocated_bytes=640000 temporary=0 peak_bytes=64
-// TRUTH: leaked_bytes=0 leaked_allocations=0 thread_blocks=1
+// TRUTH: live_bytes=0 live_blocks=0 thread_blocks=1
 //
 // Every block is freed by another thread than its allocator, and its address is reused at once. Two
 // blocks pass back and forth: each thread allocates one while it holds the other's.

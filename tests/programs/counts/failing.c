@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=2 frees=2 allocated_bytes=80 temporary=1 peak_bytes=80
-// TRUTH: leaked_bytes=0 leaked_allocations=0
+// TRUTH: live_bytes=0 live_blocks=0
 //
 // Requests that must fail, at every entry point; calloc and reallocarray also with products that
 // overflow. Each returns NULL and ENOMEM, and none counts.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=4 frees=3 allocated_bytes=1000 temporary=0 peak_bytes=1000
-// TRUTH: leaked_bytes=100 leaked_allocations=1
+// TRUTH: live_bytes=100 live_blocks=1
 //
 // Each plain entry point once. Asking for the usable size, trimming and tuning do not count.
 #include <malloc.h>

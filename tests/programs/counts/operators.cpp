@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=11 frees=11 allocated_bytes=2432 temporary=2 peak_bytes=2296
-// TRUTH: leaked_bytes=0 leaked_allocations=0
+// TRUTH: live_bytes=0 live_blocks=0
 //
 // operator new and delete in every form: plain, array, nothrow, aligned, sized. A failed one does
 // not count itself. Its exception takes 136 bytes, freed at once; the nothrow form throws one too,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=400 frees=400 allocated_bytes=9600 temporary=400 peak_bytes=24
-// TRUTH: leaked_bytes=0 leaked_allocations=0
+// TRUTH: live_bytes=0 live_blocks=0
 //
 // A program that replaces one form of operator new and of delete. The runtime's other forms call
 // these, so a block of any form has the program's header.

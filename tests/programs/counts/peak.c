@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=7 frees=5 allocated_bytes=416400 temporary=1 peak_bytes=215000
-// TRUTH: leaked_bytes=1400 leaked_allocations=2
+// TRUTH: live_bytes=1400 live_blocks=2
 //
 // Two maxima, the second higher, then a long tail below it; a realloc at the top replaces its
 // block, so that old and new size never count at once.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=3 frees=2 allocated_bytes=6400 temporary=0 peak_bytes=5700
-// TRUTH: leaked_bytes=700 leaked_allocations=1
+// TRUTH: live_bytes=700 live_blocks=1
 //
 // pvalloc counts the requested size, not the whole pages that it returns. In its own file because
 // valgrind ends a program that calls it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=6 frees=5 allocated_bytes=1210 temporary=3 peak_bytes=1000
-// TRUTH: leaked_bytes=70 leaked_allocations=1
+// TRUTH: live_bytes=70 live_blocks=1
 //
 // realloc that allocates, grows, shrinks and frees. A successful one is an allocation of the new
 // size and a free of the old. A failed one does not count, and the old block stays.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=7 frees=6 allocated_bytes=2050 temporary=1 peak_bytes=1316
-// TRUTH: leaked_bytes=100 leaked_allocations=1
+// TRUTH: live_bytes=100 live_blocks=1
 //
 // Rust's own ways to the heap: a box, a vector that grows (realloc), zeroed memory (calloc) and an
 // over-aligned layout (posix_memalign). Built without optimization, which keeps them.

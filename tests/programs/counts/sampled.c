@@ -10,7 +10,7 @@
 // The argument: none is one round; "threads" are four threads with a round each; "fork" is a round
 // in a child process, after one in its parent, and the child frees a block of its parent.
 //
-// TRUTH: allocations=324240 frees=321240 leaked_allocations=3000 leaked_bytes=792000
+// TRUTH: allocations=324240 frees=321240 live_blocks=3000 live_bytes=792000
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>

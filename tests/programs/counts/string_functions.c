@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=8 frees=7 allocated_bytes=4824 temporary=1 peak_bytes=4708
-// TRUTH: leaked_bytes=16 leaked_allocations=1
+// TRUTH: live_bytes=16 live_blocks=1
 //
 // Functions of libc that allocate for their caller. Sizes are those of glibc 2.36: a stream takes
 // 472 bytes and a buffer of st_blksize, getline begins with 120, asprintf works in 100 and then

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=1009 frees=1008 allocated_bytes=16098 temporary=1006 peak_bytes=40
-// TRUTH: leaked_bytes=10 leaked_allocations=1
+// TRUTH: live_bytes=10 live_blocks=1
 //
 // A temporary allocation is freed by the next event of its thread. Freeing NULL is not an event. A
 // realloc of the block is its free.

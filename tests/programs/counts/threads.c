@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=8008 frees=8004 allocated_bytes=4962304 temporary=4000 peak_bytes=4194304
-// TRUTH: leaked_bytes=0 leaked_allocations=4 thread_blocks=4
+// TRUTH: live_bytes=0 live_blocks=4 thread_blocks=4
 //
 // Each of four threads holds 1 MiB at the same moment, then allocates blocks in nested pairs. The
 // inner block of a pair is temporary. Each thread leaks a zero-byte block, so that a lost thread

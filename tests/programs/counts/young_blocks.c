@@ -5,7 +5,7 @@
 //   young_blocks EVENTS THREADS HOW    HOW: return, exit (_exit), kill (SIGKILL to itself)
 //
 // The program counts its operations and prints the sums over its threads just before its end:
-// "allocations frees allocated_bytes temporary leaked_allocations leaked_bytes peak_bytes". The
+// "allocations frees allocated_bytes temporary live_blocks live_bytes peak_bytes". The
 // peak is of one thread. At the end the other threads still live, and wait. A killed program has
 // not sent the data that it held back.
 #include <pthread.h>

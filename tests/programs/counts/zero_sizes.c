@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=6 frees=5 allocated_bytes=0 temporary=0 peak_bytes=0
-// TRUTH: leaked_bytes=0 leaked_allocations=1
+// TRUTH: live_bytes=0 live_blocks=1
 //
 // A request for zero bytes is an ordinary allocation: glibc returns a block that must be freed.
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=2000 frees=1000 allocated_bytes=64000 temporary=1000 peak_bytes=32032
-// TRUTH: leaked_bytes=32000 leaked_allocations=1000
+// TRUTH: live_bytes=32000 live_blocks=1000
 //
 // Blocks every signal before it allocates; afterwards all are blocked, and none is pending.
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=4000 frees=2000 allocated_bytes=64000 temporary=2000
-// TRUTH: leaked_bytes=32000 leaked_allocations=2000
+// TRUTH: live_bytes=32000 live_blocks=2000
 //
 // A thread is cancelled asynchronously while it only calls malloc and free, so the cancellation
 // nearly always hits inside one of them. main continues and counts. POSIX guarantees nothing here.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=2000 frees=1000 allocated_bytes=64000 temporary=1000
-// TRUTH: leaked_bytes=32000 leaked_allocations=1000
+// TRUTH: live_bytes=32000 live_blocks=1000
 //
 // A thread with a pending cancellation allocates until it reaches a cancellation point of its own.
 // malloc and free are not cancellation points: a profiler's work inside them must not end the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=301 frees=101 allocated_bytes=75136 temporary=101 peak_bytes=65536
-// TRUTH: leaked_bytes=6400 leaked_allocations=200
+// TRUTH: live_bytes=6400 live_blocks=200
 //
 // Gives up its rights while it runs: its root directory and its user id if it is root, then every
 // system call except read, write and exit (strict seccomp). It allocates in between and at the end,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=60 frees=40 allocated_bytes=1920 temporary=40
-// TRUTH: leaked_bytes=640 leaked_allocations=20 processes=2
+// TRUTH: live_bytes=640 live_blocks=20 processes=2
 //
 // Becomes a daemon: fork, setsid, fork again, change the directory, close every descriptor. The
 // parents exit at once. The daemon waits until it is an orphan, then works and writes the file that

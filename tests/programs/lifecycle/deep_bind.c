@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=40 frees=30 allocated_bytes=36000 temporary=10
-// TRUTH: leaked_bytes=9000 leaked_allocations=10
+// TRUTH: live_bytes=9000 live_blocks=10
 //
 // deep_bind PLUGIN: opens deep_plugin.c with RTLD_DEEPBIND, so that its malloc is looked up in libc
 // first. Each side frees blocks of the other. Every block here has 900 bytes; no block of the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=2 frees=1 allocated_bytes=110 temporary=1 peak_bytes=100
-// TRUTH: leaked_bytes=100 leaked_allocations=1
+// TRUTH: live_bytes=100 live_blocks=1
 //
 // early: a C program whose library (early_part.c) has called libc before cairn's constructor ran.
 // It takes gettext's lock for writing and for reading, and prints dlerror(): cairn looks up

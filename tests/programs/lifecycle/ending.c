@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=100 frees=50 allocated_bytes=3200 temporary=0 peak_bytes=3200
-// TRUTH: leaked_bytes=1600 leaked_allocations=50
+// TRUTH: live_bytes=1600 live_blocks=50
 //
 // ending WAY [ignored...]: allocates and frees, writes a line to each of its streams, and ends in
 // the given way. No way may lose an event.

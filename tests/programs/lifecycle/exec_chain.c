@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=30 frees=15 allocated_bytes=1200 temporary=15
-// TRUTH: leaked_bytes=600 leaked_allocations=15
+// TRUTH: live_bytes=600 live_blocks=15
 // TRUTH(exec): peak_bytes=240
 // TRUTH(vfork): peak_bytes=640 processes=3
 // TRUTH(spawn): peak_bytes=640 processes=3

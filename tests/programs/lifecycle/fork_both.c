@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=37 frees=5 allocated_bytes=912 temporary=0 peak_bytes=800
-// TRUTH: leaked_bytes=752 leaked_allocations=32 unknown_frees=3 processes=2
+// TRUTH: live_bytes=752 live_blocks=32 unknown_frees=3 processes=2
 //
 // Parent and child both allocate after a fork. Inherited blocks belong to the parent: the child
 // does not count them again, and a free of a copy is an unknown free.

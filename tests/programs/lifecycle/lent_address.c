@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=3 frees=2 allocated_bytes=600 temporary=2 peak_bytes=300
-// TRUTH: leaked_bytes=300 leaked_allocations=1
+// TRUTH: live_bytes=300 live_blocks=1
 //
 // lent_address: an executable at a fixed address that takes malloc's address. The linker makes that
 // an address in the executable itself, which libraries also use as malloc's.

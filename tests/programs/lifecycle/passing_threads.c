@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TRUTH: allocations=12000000 frees=12000000 allocated_bytes=1200000000 leaked_bytes=0
-// TRUTH: leaked_allocations=0 threads=1201
+// TRUTH: allocations=12000000 frees=12000000 allocated_bytes=1200000000 live_bytes=0
+// TRUTH: live_blocks=0 threads=1201
 //
 // 1200 threads, eight at a time: each allocates and frees 10,000 blocks as fast as it can, which is
 // faster than a recorder reads. With an argument it says so and waits for a byte before they begin,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=3 frees=0 allocated_bytes=241 temporary=0 peak_bytes=241
-// TRUTH: leaked_bytes=241 leaked_allocations=3
+// TRUTH: live_bytes=241 live_blocks=3
 //
 // Run with own_preload.c in LD_PRELOAD: that library allocates two of the blocks.
 #include <stdlib.h>

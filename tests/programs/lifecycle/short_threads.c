@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=6000 frees=4000 allocated_bytes=192000 temporary=2000 peak_bytes=64032
-// TRUTH: leaked_bytes=64000 leaked_allocations=2000 thread_blocks=1 threads=2001
+// TRUTH: live_bytes=64000 live_blocks=2000 thread_blocks=1 threads=2001
 //
 // Two thousand threads, one after the other; each allocates three blocks and leaks one.
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=301 frees=201 allocated_bytes=15560 temporary=100 peak_bytes=5560
-// TRUTH: leaked_bytes=5000 leaked_allocations=100
+// TRUTH: live_bytes=5000 live_blocks=100
 //
 // A handler on an alternate stack that allocates and frees, raised between the allocations of main.
 #include <signal.h>

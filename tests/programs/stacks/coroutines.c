@@ -4,7 +4,7 @@
 // tables (like boost.context), by assembly with tables, and by swapcontext(). Their stacks are
 // separate ones, which are unmapped and mapped again at the same place, or inside main's own frame.
 //
-// TRUTH: allocations=7680 frees=7680 allocated_bytes=528000 leaked_bytes=0 leaked_allocations=0
+// TRUTH: allocations=7680 frees=7680 allocated_bytes=528000 live_bytes=0 live_blocks=0
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

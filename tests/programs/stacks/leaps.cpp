@@ -6,7 +6,7 @@
 //
 // 200 rounds of: exceptions 10 + 10 + 1 + 1 (the exception itself), longjmp 10 + 1, rooms 20,
 // handlers 2 * 2, generated code 2.
-// TRUTH: allocations=11800 frees=11800 leaked_bytes=0 leaked_allocations=0
+// TRUTH: allocations=11800 frees=11800 live_bytes=0 live_blocks=0
 #include <alloca.h>
 #include <csetjmp>
 #include <csignal>

@@ -25,7 +25,7 @@ const selection = object({
   recording_totals: totals,
   unavailable: texts,
   /** The part of the leaked costs that suppressions removed. */
-  suppressed: object({ leaked_bytes: num, leaked_allocations: num }),
+  suppressed: object({ live_bytes: num, live_blocks: num }),
   baseline_totals: orNull(totals),
   /** Two standard errors of estimates; null: exact. */
   totals_errors: orNull(totals),
@@ -369,8 +369,8 @@ export const leaks = object({
     count: num,
     pattern: texts,
     stack_count: nums,
-    leaked_bytes: nums,
-    leaked_allocations: nums,
+    live_bytes: nums,
+    live_blocks: nums,
   }),
   code,
 });

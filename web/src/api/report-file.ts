@@ -14,7 +14,7 @@ const reportInfo = object({
 });
 export type ReportInfo = Decoded<typeof reportInfo>;
 
-const SUPPORTED_VERSION = 2;
+const SUPPORTED_VERSION = 3;
 const ATTRIBUTE = 'data-answer';
 
 async function unpack(text: string): Promise<unknown> {

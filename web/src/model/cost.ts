@@ -18,8 +18,8 @@ const TEXTS: Readonly<Record<string, CostText>> = {
   freed_bytes: { title: 'Freed', meaning: 'bytes from here that were freed' },
   temporary: { title: 'Temporary', meaning: 'allocations that their thread freed with its very next heap operation' },
   temporary_bytes: { title: 'Temporary bytes', meaning: 'bytes of the temporary allocations' },
-  leaked_bytes: { title: 'Leaked', meaning: 'bytes still live at the end' },
-  leaked_allocations: { title: 'Leaked blocks', meaning: 'blocks still live at the end' },
+  live_bytes: { title: 'Leaked', meaning: 'bytes still live at the end' },
+  live_blocks: { title: 'Leaked blocks', meaning: 'blocks still live at the end' },
   peak_rss_bytes: { title: 'Peak RSS', meaning: 'highest resident size of all processes together' },
   own_peak_bytes: { title: 'Own peak', meaning: 'most that one stack ever held, whenever that was' },
 };
@@ -27,7 +27,7 @@ const TEXTS: Readonly<Record<string, CostText>> = {
 /** The columns of the tables, in heaptrack's order. */
 export const TABLE_COSTS: readonly CostKey[] = [
   'peak_bytes',
-  'leaked_bytes',
+  'live_bytes',
   'allocations',
   'temporary',
   'allocated_bytes',
@@ -45,16 +45,16 @@ export type LiveWhen = 'end' | 'then' | 'now' | 'stop';
 const LIVE_TEXTS: Readonly<Record<LiveWhen, Readonly<Record<CostKey, CostText>>>> = {
   end: {},
   then: {
-    leaked_bytes: { title: 'Live then', meaning: 'bytes live at that moment' },
-    leaked_allocations: { title: 'Live blocks then', meaning: 'blocks live at that moment' },
+    live_bytes: { title: 'Live then', meaning: 'bytes live at that moment' },
+    live_blocks: { title: 'Live blocks then', meaning: 'blocks live at that moment' },
   },
   stop: {
-    leaked_bytes: { title: 'Live', meaning: 'bytes live when the recording ended; the program ran on and may still free them' },
-    leaked_allocations: { title: 'Live blocks', meaning: 'blocks live when the recording ended; the program ran on and may still free them' },
+    live_bytes: { title: 'Live', meaning: 'bytes live when the recording ended; the program ran on and may still free them' },
+    live_blocks: { title: 'Live blocks', meaning: 'blocks live when the recording ended; the program ran on and may still free them' },
   },
   now: {
-    leaked_bytes: { title: 'Live now', meaning: 'bytes live now, and not freed so far' },
-    leaked_allocations: { title: 'Live blocks now', meaning: 'blocks live now, and not freed so far' },
+    live_bytes: { title: 'Live now', meaning: 'bytes live now, and not freed so far' },
+    live_blocks: { title: 'Live blocks now', meaning: 'blocks live now, and not freed so far' },
   },
 };
 
@@ -128,6 +128,6 @@ export function costWidths(key: CostKey, isDiff: boolean, hasErrors = false): { 
  * three numbers.
  */
 export function columnCosts(chosen: CostKey, isDiff: boolean): readonly CostKey[] {
-  const usual = isDiff ? ['peak_bytes', 'leaked_bytes', 'allocations'] : ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary'];
+  const usual = isDiff ? ['peak_bytes', 'live_bytes', 'allocations'] : ['peak_bytes', 'live_bytes', 'allocations', 'temporary'];
   return usual.includes(chosen) ? usual : [...usual, chosen];
 }

@@ -22,7 +22,7 @@ const CODE: CodeTable = {
 describe('blocks that are not freed', () => {
   it('are leaked only when their process has ended', () => {
     for (const when of ['end', 'then', 'now', 'stop'] satisfies LiveWhen[]) {
-      for (const cost of ['leaked_bytes', 'leaked_allocations']) {
+      for (const cost of ['live_bytes', 'live_blocks']) {
         expect([when, /^Leaked/.test(costTitle(cost, when))]).toEqual([when, when === 'end']);
         expect([when, costMeaning(cost, when).includes('at the end')]).toEqual([when, when === 'end']);
       }

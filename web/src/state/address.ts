@@ -1,5 +1,5 @@
 // The state of the page that a copied link must restore, and its form in the address:
-// #/flame?cost=leaked_bytes&function=foo. Every field is text; a field with its default value is
+// #/flame?cost=live_bytes&function=foo. Every field is text; a field with its default value is
 // not written. The address is untrusted: unknown fields are dropped, unknown views become the
 // summary.
 

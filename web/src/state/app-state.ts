@@ -58,12 +58,12 @@ export function filterTime(fromMs: number, toMs: number): void {
 
 /** Show the heap at a moment: what was live then. */
 export function showMoment(ms: number): void {
-  go({ from_ms: '', to_ms: String(Math.max(1, Math.round(ms))), classes: '', cost: 'leaked_bytes', zoom: '' });
+  go({ from_ms: '', to_ms: String(Math.max(1, Math.round(ms))), classes: '', cost: 'live_bytes', zoom: '' });
 }
 
 /** Show what was allocated since a moment and is live at the end. */
 export function showSince(ms: number): void {
-  go({ view: 'bottom-up', from_ms: String(Math.max(1, Math.round(ms))), to_ms: '', classes: 'in_out', cost: 'leaked_bytes', zoom: '' });
+  go({ view: 'bottom-up', from_ms: String(Math.max(1, Math.round(ms))), to_ms: '', classes: 'in_out', cost: 'live_bytes', zoom: '' });
 }
 
 /** Compare the range of the filter with another one: the later of both is what has changed. */

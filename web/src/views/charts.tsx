@@ -39,9 +39,9 @@ function dwarfs(series: Series): boolean {
 /** The reason why the chart's end differs from the leaked bytes. */
 function SuppressedNote(props: { readonly series: Series }): JSX.Element | null {
   const { suppressed } = props.series.selection;
-  return suppressed.leaked_bytes === 0 ? null : (
+  return suppressed.live_bytes === 0 ? null : (
     <p data-testid="suppressed-note">
-      {`Includes ${formatBytes(suppressed.leaked_bytes)} of suppressed leaks, which `}
+      {`Includes ${formatBytes(suppressed.live_bytes)} of suppressed leaks, which `}
       <button type="button" class="link" onClick={() => go({ view: 'leaks' })}>
         Leaks
       </button>

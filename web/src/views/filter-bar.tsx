@@ -59,7 +59,7 @@ function Share(props: { readonly address: Address }): JSX.Element {
   const asked = usePassed();
   const tells = useTells();
   const when = useLiveWhen();
-  const cost = isMoment(address) && address.cost === 'peak_bytes' ? 'leaked_bytes' : address.cost;
+  const cost = isMoment(address) && address.cost === 'peak_bytes' ? 'live_bytes' : address.cost;
   if (asked === null) {
     return <p class="filter-share soft">Whole recording</p>;
   }

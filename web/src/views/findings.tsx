@@ -42,13 +42,13 @@ const CHURN: Readonly<Record<string, Link>> = {
 
 const KINDS: Readonly<Record<string, Kind>> = {
   peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: (name) => ({ view: 'peak', ...asSubject(name) }) }, FLAME], cost: 'peak_bytes' },
-  growth: { title: 'Grows', whole: 'of what is live at the end', links: [LEAKS, OVER_TIME], cost: 'leaked_bytes' },
-  unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS], cost: 'leaked_bytes' },
+  growth: { title: 'Grows', whole: 'of what is live at the end', links: [LEAKS, OVER_TIME], cost: 'live_bytes' },
+  unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS], cost: 'live_bytes' },
   churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: (name) => ({ view: 'bottom-up', cost: 'temporary', ...asSubject(name) }) }], cost: 'allocated_bytes' },
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },
   sparse: { title: 'Fragmented heap', whole: 'of RSS', links: [RSS] },
   uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: () => ({ view: 'threads' }) }] },
-  oom: { title: 'Out of memory', whole: 'of the limit', links: [LEAKS, OVER_TIME], cost: 'leaked_bytes' },
+  oom: { title: 'Out of memory', whole: 'of the limit', links: [LEAKS, OVER_TIME], cost: 'live_bytes' },
   unseen: { title: 'Heap not seen', whole: 'of the anonymous memory', links: [RSS] },
 };
 

@@ -82,7 +82,7 @@ function changeText(model: FlameModel, frame: number, cost: CostKey): string {
 }
 
 /** Beside the cost that is the width of the frames. */
-const TIP_COSTS: readonly CostKey[] = ['peak_bytes', 'allocations', 'leaked_bytes'];
+const TIP_COSTS: readonly CostKey[] = ['peak_bytes', 'allocations', 'live_bytes'];
 
 /** How much a tooltip says: one cost where there is little room, three, or all on demand. */
 export type TipSize = 'one' | 'some' | 'all';

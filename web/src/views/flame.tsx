@@ -34,7 +34,7 @@ function Controls(props: { readonly address: Address }): JSX.Element {
   const [search, setSearch] = useDebounced(address.search, (text) => go({ search: text }, 'refine'));
   return (
     <div class="toolbar" role="toolbar" aria-label="Flame graph">
-      <CostSelect value={address.cost} costs={[...TABLE_COSTS, 'peak_blocks', 'leaked_allocations']} onChange={(cost) => go({ cost, zoom: '' })} />
+      <CostSelect value={address.cost} costs={[...TABLE_COSTS, 'peak_blocks', 'live_blocks']} onChange={(cost) => go({ cost, zoom: '' })} />
       <ToggleButton isOn={address.direction === 'bottom_up'} label="Bottom-up" title="Begin at the allocating functions" onChange={(on) => go({ direction: on ? 'bottom_up' : 'top_down', zoom: '' })} />
       <ToggleButton isOn={address.layout === 'flame'} label="Flames up" title="Stand on the root instead of hanging from it" onChange={(on) => go({ layout: on ? 'flame' : 'icicle' })} />
       <WrapperToggle />

@@ -16,7 +16,7 @@ import { DataTable, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
 
-const COSTS = ['leaked_bytes', 'leaked_allocations'] as const;
+const COSTS = ['live_bytes', 'live_blocks'] as const;
 const LIMIT = '1000';
 const EMPTY = 'Nothing was live at the end of either.';
 
@@ -87,7 +87,7 @@ function StackTable(props: { readonly answer: StackPairs }): JSX.Element {
       {shown.length === 0 ? null : (
         <section class="stack" aria-label="Stack of the selected leak">
           <h2>Stack</h2>
-          <FrameList frames={shown} cost="leaked_bytes" />
+          <FrameList frames={shown} cost="live_bytes" />
         </section>
       )}
     </div>
@@ -97,7 +97,7 @@ function StackTable(props: { readonly answer: StackPairs }): JSX.Element {
 export function LeaksDiff(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
   const isByStack = address.leaks_by !== 'call_site';
-  const params = { ...(comparesRanges(address) ? filterParams(address) : wholeRunParams(address)), costs: COSTS.join(','), sort: 'leaked_bytes', sort_by: address.sort_by, limit: LIMIT, diff: '1' };
+  const params = { ...(comparesRanges(address) ? filterParams(address) : wholeRunParams(address)), costs: COSTS.join(','), sort: 'live_bytes', sort_by: address.sort_by, limit: LIMIT, diff: '1' };
   const pairs = useAsk(isByStack ? 'stacks' : null, params, stackPairs);
   const sites = useAsk(isByStack ? null : 'call_sites', params, callSites);
   const count = (isByStack ? pairs.value : sites.value)?.total_count ?? null;

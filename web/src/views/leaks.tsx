@@ -42,18 +42,18 @@ const GROWTH = [
   { value: 'unknown', label: 'Unknown', help: 'the run was too short, or has no time slices' },
 ] as const;
 
-const COSTS = ['leaked_bytes', 'leaked_allocations'] as const;
+const COSTS = ['live_bytes', 'live_blocks'] as const;
 
 /** The sort keys of the rows: all rows are loaded at once. */
 const SORTS: Readonly<Record<string, (answer: Leaks, row: number) => number>> = {
-  leaked_bytes: ({ leaks }, row) => at(leaks.costs['leaked_bytes'], row),
-  leaked_allocations: ({ leaks }, row) => at(leaks.costs['leaked_allocations'], row),
+  live_bytes: ({ leaks }, row) => at(leaks.costs['live_bytes'], row),
+  live_blocks: ({ leaks }, row) => at(leaks.costs['live_blocks'], row),
   slope: ({ leaks }, row) => leaks.slope_bytes_per_s[row] ?? -1,
   last: ({ leaks }, row) => leaks.last_ms[row] ?? -1,
 };
 
 function sortedRows(answer: Leaks, sortBy: string): readonly number[] {
-  const score = SORTS[sortBy] ?? SORTS['leaked_bytes'];
+  const score = SORTS[sortBy] ?? SORTS['live_bytes'];
   const scores = range(answer.leaks.count).map((row) => score?.(answer, row) ?? 0);
   return range(answer.leaks.count).sort((a, b) => at(scores, b) - at(scores, a));
 }
@@ -163,7 +163,7 @@ function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly 
         error: errorAt(leaks.errors, cost, row),
       })),
       sortable: true,
-      ...(cost === 'leaked_allocations' ? { spare: 2 } : {}),
+      ...(cost === 'live_blocks' ? { spare: 2 } : {}),
     })),
     ...(answer.history === null || answer.history.length === 0 ? [] : [historyColumn(answer)]),
     ...(hasGrowth ? growthColumns(answer) : []),
@@ -198,7 +198,7 @@ function Suppressions(props: { readonly answer: Leaks }): JSX.Element | null {
   }
   return (
     <details class="leaks-suppressions">
-      <summary>{`Suppressed: ${formatBytes(suppressed.leaked_bytes)} in ${formatCountOf(suppressed.leaked_allocations, 'block')}, by ${formatCountOf(rules.length, 'rule')}. It is not counted here, but was live: the charts have it.`}</summary>
+      <summary>{`Suppressed: ${formatBytes(suppressed.live_bytes)} in ${formatCountOf(suppressed.live_blocks, 'block')}, by ${formatCountOf(rules.length, 'rule')}. It is not counted here, but was live: the charts have it.`}</summary>
       <table>
         <thead>
           <tr>
@@ -213,8 +213,8 @@ function Suppressions(props: { readonly answer: Leaks }): JSX.Element | null {
             <tr key={row}>
               <td class="mono">{suppressions.pattern[row]}</td>
               <td>{formatCount(at(suppressions.stack_count, row))}</td>
-              <td>{formatBytes(at(suppressions.leaked_bytes, row))}</td>
-              <td>{formatCount(at(suppressions.leaked_allocations, row))}</td>
+              <td>{formatBytes(at(suppressions.live_bytes, row))}</td>
+              <td>{formatCount(at(suppressions.live_blocks, row))}</td>
             </tr>
           ))}
         </tbody>
@@ -228,7 +228,7 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
   const { leaks } = answer;
   const hasGrowth = useCapability('growth');
   const when = useLiveWhen();
-  const [sortBy, setSortBy] = useState('leaked_bytes');
+  const [sortBy, setSortBy] = useState('live_bytes');
   const openMenu = useCodeMenu();
   const order = useMemo(() => sortedRows(answer, sortBy), [answer, sortBy]);
   const nameAt = (index: number): CodeName => locationName(answer.code, leaks.location[at(order, index)]);
@@ -258,7 +258,7 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
         {frames.length > 0 ? (
           <section class="stack" aria-label="Stack of the selected leak">
             <h2>Stack</h2>
-            <FrameList frames={frames} cost="leaked_bytes" />
+            <FrameList frames={frames} cost="live_bytes" />
           </section>
         ) : place >= 0 ? (
           <SiteStacks name={nameAt(place)} />
@@ -288,7 +288,7 @@ function GroupBy(props: { readonly address: Address }): JSX.Element {
 export function LeaksView(): JSX.Element {
   const address = useAddress();
   const knows = useKnows();
-  if (!knows('leaked_bytes')) {
+  if (!knows('live_bytes')) {
     return <Notice>This file does not say what was live at the end.</Notice>;
   }
   return address.diff === '1' ? (

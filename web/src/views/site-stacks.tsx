@@ -29,14 +29,14 @@ export function SiteStacks(props: { readonly name: CodeName }): JSX.Element | nu
   const isAsked = name.id !== null && !inReport();
   const asked = useAsk(
     isAsked ? 'stacks' : null,
-    { ...wholeRunParams(address), function_id: String(name.id ?? ''), costs: 'leaked_bytes,leaked_allocations,peak_bytes,allocations,temporary,allocated_bytes', sort: 'leaked_bytes', limit: '100' },
+    { ...wholeRunParams(address), function_id: String(name.id ?? ''), costs: 'live_bytes,live_blocks,peak_bytes,allocations,temporary,allocated_bytes', sort: 'live_bytes', limit: '100' },
     stacksAnswer,
   );
   return isAsked ? (
     <section class="stack" aria-label="Stacks of the selected call site">
       <h2>Stacks</h2>
       <Pane asked={asked} label="Stacks">
-        {(answer) => <OneStack stacks={answer} rows={ownRows(answer, name)} cost="leaked_bytes" />}
+        {(answer) => <OneStack stacks={answer} rows={ownRows(answer, name)} cost="live_bytes" />}
       </Pane>
     </section>
   ) : null;

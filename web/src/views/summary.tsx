@@ -37,11 +37,11 @@ const TILES: readonly Tile[] = [
     note: (t) => `after ${formatMs(t['peak_time_ms'] ?? 0)}, in ${formatCountOf(t['peak_blocks'] ?? 0, 'block')}`,
   },
   {
-    cost: 'leaked_bytes',
+    cost: 'live_bytes',
     label: 'Leaked',
     go: { view: 'leaks' },
     note: (t, suppressed) =>
-      `in ${formatCountOf(t['leaked_allocations'] ?? 0, 'unfreed block')}${(t['processes'] ?? 0) > 1 && (t['leaked_bytes'] ?? 0) > (t['peak_bytes'] ?? 0) ? ', left by processes one after the other' : ''}${suppressed === 0 ? '' : `; ${formatBytes(suppressed)} more is suppressed`}`,
+      `in ${formatCountOf(t['live_blocks'] ?? 0, 'unfreed block')}${(t['processes'] ?? 0) > 1 && (t['live_bytes'] ?? 0) > (t['peak_bytes'] ?? 0) ? ', left by processes one after the other' : ''}${suppressed === 0 ? '' : `; ${formatBytes(suppressed)} more is suppressed`}`,
   },
   {
     cost: 'allocations',
@@ -86,13 +86,13 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
         return (
           <li key={tile.cost}>
             <button type="button" class="figure" onClick={() => go(tile.go)} title={`${costMeaning(tile.cost, when)}: ${tells(tile.cost) ? formatCostExact(tile.cost, value) : 'unknown'}`}>
-              <span class="figure-label">{tile.cost === 'leaked_bytes' ? costTitle(tile.cost, when) : tile.label}</span>
+              <span class="figure-label">{tile.cost === 'live_bytes' ? costTitle(tile.cost, when) : tile.label}</span>
               <span class="figure-value" data-testid={`figure-${tile.cost}`}>
                 {!tells(tile.cost) ? 'unknown' : tile.cost === 'peak_rss_bytes' && value === 0 ? 'not sampled' : formatCost(tile.cost, value)}
                 {tells(tile.cost) ? <span class="figure-error">{errorBeside(value, selection.totals_errors?.[tile.cost])}</span> : null}
               </span>
               <span class="figure-note">
-                {!tells(tile.cost) ? 'unknown in this file or under this filter' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes, isFilteredNow) : `${totalChange(props.summary, tile.cost, isFilteredNow)} vs ${other}`}
+                {!tells(tile.cost) ? 'unknown in this file or under this filter' : old === null ? tile.note(totals, props.summary.selection.suppressed.live_bytes, isFilteredNow) : `${totalChange(props.summary, tile.cost, isFilteredNow)} vs ${other}`}
               </span>
             </button>
           </li>
@@ -118,7 +118,7 @@ export function SummaryView(): JSX.Element {
             <Figures summary={summary} />
             <TimeLine isTall />
             <div class="tops">
-              {['peak_bytes', 'leaked_bytes', 'allocations', 'temporary', 'allocated_bytes'].filter(tells).map((cost) => (
+              {['peak_bytes', 'live_bytes', 'allocations', 'temporary', 'allocated_bytes'].filter(tells).map((cost) => (
                 address.diff === '1' ? <ChangedList key={cost} cost={cost} /> : <TopList key={cost} summary={summary} cost={cost} />
               ))}
               <Events />

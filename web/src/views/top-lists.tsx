@@ -17,20 +17,20 @@ const CHANGED = 5;
 
 const TOP_TITLES: Readonly<Record<string, string>> = {
   peak_bytes: 'Most at the peak',
-  leaked_bytes: 'Most leaked',
+  live_bytes: 'Most leaked',
   allocations: 'Most allocations',
   temporary: 'Most temporary allocations',
   allocated_bytes: 'Most bytes allocated',
 };
 
 /** Of a program that runs, and of a moment. */
-const LIVE_TITLES: Readonly<Record<string, string>> = { leaked_bytes: 'Most live' };
+const LIVE_TITLES: Readonly<Record<string, string>> = { live_bytes: 'Most live' };
 
 function Title(props: { readonly cost: CostKey; readonly text: string }): JSX.Element {
   const { cost, text } = props;
   return (
     <h2>
-      <button type="button" class="link" onClick={() => go({ view: cost === 'leaked_bytes' ? 'leaks' : 'bottom-up', cost })}>
+      <button type="button" class="link" onClick={() => go({ view: cost === 'live_bytes' ? 'leaks' : 'bottom-up', cost })}>
         {text}
       </button>
     </h2>

@@ -11,12 +11,11 @@ const TITLES: Readonly<Record<string, string>> = { runtime_ms: 'Runtime', is_oom
 
 // A store does not say beside it whether a program had ended: what is live then need not be leaked.
 const LIVE: Readonly<Record<string, string>> = {
-  leaked_bytes: 'Live at the end',
   live_bytes: 'Live at the end',
   live_blocks: 'Blocks live at the end',
 };
 
-/** The title of a cost in a store, by its key or its column. */
+/** The title of a cost in a store. */
 export function storeCostTitle(name: string): string {
   return LIVE[name] ?? costTitle(name);
 }
