@@ -321,8 +321,8 @@ static inline void cairn_assert_at_most(
     long long found;
     __builtin_memcpy(&found, value, sizeof(found));
     if (found > most) {
-        (void)fprintf(stderr, "%s:%d: %lld %s, and at most %lld were to be\n", where, line, found,
-                      field, most);
+        (void)fprintf(stderr, "%s:%d: %lld %s; at most %lld allowed\n", where, line, found, field,
+                      most);
         abort();
     }
 }
@@ -338,16 +338,16 @@ static inline void cairn_assert_at_most(
                 }                                                                                  \
             } while (0)
 
-#        define CAIRN_ASSERT_PEAK_AT_MOST(most, ...)                                              \
-            do {                                                                                  \
-                struct cairn_peak cairn_peak_;                                                    \
-                uint64_t cairn_bytes_;                                                            \
-                (void)cairn_peak_begin(&cairn_peak_);                                             \
-                __VA_ARGS__;                                                                      \
-                if (cairn_peak_end(&cairn_peak_, &cairn_bytes_)) {                                \
-                    cairn_assert_at_most(__FILE__, __LINE__, "bytes held at once", &cairn_bytes_, \
-                                         (most));                                                 \
-                }                                                                                 \
+#        define CAIRN_ASSERT_PEAK_AT_MOST(most, ...)                                         \
+            do {                                                                             \
+                struct cairn_peak cairn_peak_;                                               \
+                uint64_t cairn_bytes_;                                                       \
+                (void)cairn_peak_begin(&cairn_peak_);                                        \
+                __VA_ARGS__;                                                                 \
+                if (cairn_peak_end(&cairn_peak_, &cairn_bytes_)) {                           \
+                    cairn_assert_at_most(__FILE__, __LINE__, "bytes at once", &cairn_bytes_, \
+                                         (most));                                            \
+                }                                                                            \
             } while (0)
 #    endif /* CAIRN_ASSERTS */
 

@@ -260,15 +260,15 @@ class measurement
         verdict found;
         found.is_measured_ = is_counted && (is_followed || !has_peak_);
         if (is_followed) {
-            judge(found, budget::peak_bytes, static_cast<std::int64_t>(bytes), "bytes at once");
+            judge(found, budget::peak_bytes, static_cast<std::int64_t>(bytes), "byte", " at once");
         }
         if (is_counted) {
-            judge(found, budget::allocation_count, as_signed(spent.allocations), "allocations");
-            judge(found, budget::allocated, as_signed(spent.allocated_bytes), "bytes allocated");
+            judge(found, budget::allocation_count, as_signed(spent.allocations), "allocation", "");
+            judge(found, budget::allocated, as_signed(spent.allocated_bytes), "byte", " allocated");
             judge(found, budget::temporary_count, as_signed(spent.temporary),
-                  "temporary allocations");
-            judge(found, budget::live_block_count, spent.live_blocks, "blocks remain");
-            judge(found, budget::live, spent.live_bytes, "bytes remain");
+                  "temporary allocation", "");
+            judge(found, budget::live_block_count, spent.live_blocks, "block", " not freed");
+            judge(found, budget::live, spent.live_bytes, "byte", " not freed");
         }
         return found;
     }
@@ -287,15 +287,19 @@ class measurement
         return was_begun && cairn_peak_end(&peak_, &bytes) != 0;
     }
 
-    void judge(verdict &found, budget::figure figure, std::int64_t value, const char *what) const
+    void judge(verdict &found,
+               budget::figure figure,
+               std::int64_t value,
+               const char *unit,
+               const char *which) const
     {
         const std::uint64_t most = budget_.most_[figure];
         if (!budget_.has_[figure] || value < 0 || static_cast<std::uint64_t>(value) <= most) {
             return;
         }
         found.text_ += found.text_.empty() ? "" : "\n";
-        found.text_ +=
-            std::to_string(value) + " " + what + "; at most " + std::to_string(most) + " allowed";
+        found.text_ += std::to_string(value) + " " + unit + (value == 1 ? "" : "s") + which +
+                       "; at most " + std::to_string(most) + " allowed";
     }
 
     budget budget_;

@@ -9,17 +9,21 @@
 
 It asks the recorder of cairn, which counts every call of malloc, through the table that include/cairn.h
 describes. The budget is for the call of the test function; fixtures are not counted. Python's garbage is
-collected before and after. Without a recorder the marks do nothing, unless --cairn-required is given.
+collected before and after. Tests of unittest's classes count with their setUp and tearDown. Without a
+recorder the marks do nothing, unless --cairn-required is given.
 
 Plain Python: it uses ctypes, and needs no other package than pytest.
 """
 import ctypes
 import gc
 import re
+import unittest
 
 import pytest
 
-UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# As the command line of cairn has them.
+UNITS = {"": 1, "B": 1, "k": 1 << 10, "K": 1 << 10, "KiB": 1 << 10, "kB": 1000, "KB": 1000, "M": 1 << 20, "MiB": 1 << 20,
+         "MB": 10**6, "G": 1 << 30, "GiB": 1 << 30, "GB": 10**9, "T": 1 << 40, "TiB": 1 << 40}
 PROCESS, THREAD = 0, 1
 PHASE = 3
 
@@ -62,17 +66,9 @@ def size_of(value):
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)", value) if isinstance(value, str) else None
-    if match is None or match[2].upper() not in UNITS:
+    if match is None or match[2] not in UNITS:
         raise pytest.UsageError(f"cairn: {value!r} is not a size such as 50MiB")
-    return int(float(match[1]) * UNITS[match[2].upper()])
-
-
-def text_of(size):
-    """Bytes for people: 50.0 MiB."""
-    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= factor:
-            return f"{size / factor:.3g} {unit}"
-    return f"{size} B"
+    return int(float(match[1]) * UNITS[match[2]] + 0.5)
 
 
 class Budget:
@@ -117,12 +113,11 @@ class Measurement:
 
 def exceeded(budget, figures):
     """A line for each limit that was exceeded."""
-    for name, words in (("peak", "at once"), ("leaked", "not freed"), ("allocated", "allocated")):
-        most = getattr(budget, name)
-        if most is not None and figures.get(name, 0) > most:
-            yield f"{text_of(figures[name])} ({figures[name]} bytes) {words}; at most {text_of(most)} allowed"
-    if budget.allocations is not None and figures.get("allocations", 0) > budget.allocations:
-        yield f"{figures['allocations']} allocations; at most {budget.allocations} allowed"
+    for name, unit, which in (("peak", "byte", " at once"), ("leaked", "byte", " not freed"),
+                              ("allocated", "byte", " allocated"), ("allocations", "allocation", "")):
+        most, found = getattr(budget, name), figures.get(name, 0)
+        if most is not None and found > most:
+            yield f"{found} {unit}{'' if found == 1 else 's'}{which}; at most {most} allowed"
 
 
 def pytest_addoption(parser):
@@ -154,28 +149,27 @@ def fail(outcome, message):
     outcome.force_exception(failure)
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_pyfunc_call(pyfuncitem):
-    mark = pyfuncitem.get_closest_marker("cairn")
+def measured(item, warm_up):
+    """Judge the budget of what runs at the yield. warm_up() calls the test once."""
+    mark = item.get_closest_marker("cairn")
     if mark is None:
         yield
         return
-    budget, api, is_required = budget_of(mark), find_api(), pyfuncitem.config.getoption("--cairn-required")
+    budget, api, is_required = budget_of(mark), find_api(), item.config.getoption("--cairn-required")
     if api is None:
         outcome = yield
         if is_required:
             fail(outcome, "cairn does not record: run `cairn record -- pytest`")
         return
-    words = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     for _ in range(budget.warmups):
-        pyfuncitem.obj(**words)
-    api.mark(pyfuncitem.nodeid.encode(), PHASE)
+        warm_up()
+    api.mark(item.nodeid.encode(), PHASE)
     measurement = Measurement(api, budget.whose)
     measurement.begin()
     outcome = yield
     measurement.end()
     figures = measurement.figures()
-    pyfuncitem.user_properties += [(f"cairn_{name}", value) for name, value in figures.items()]
+    item.user_properties += [(f"cairn_{name}", value) for name, value in figures.items()]
     if outcome.excinfo is not None:
         return
     if not figures and is_required:
@@ -183,3 +177,19 @@ def pytest_pyfunc_call(pyfuncitem):
     lines = list(exceeded(budget, figures))
     if lines:
         fail(outcome, "\n".join(lines))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """A test function."""
+    words = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    yield from measured(pyfuncitem, lambda: pyfuncitem.obj(**words))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """A test of a unittest.TestCase, for which pytest makes no such call."""
+    if isinstance(getattr(item, "parent", None), pytest.Class) and issubclass(item.parent.obj, unittest.TestCase):
+        yield from measured(item, lambda: item.parent.obj(item.name).run(unittest.TestResult()))
+    else:
+        yield

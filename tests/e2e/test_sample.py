@@ -384,7 +384,7 @@ def test_budgets_state_the_errors_of_sums(scratch):
     lines = {name: next(line for line in text.splitlines() if f" {name} " in line) for name in found}
     totals, errors = report["selection"]["totals"], report["selection"]["totals_errors"]
     share = 100 * errors["live_bytes"] / totals["live_bytes"]
-    assert f" ±{share:.0f}% of " in lines["max-leaked"] and "[estimates: " in lines["max-leaked"]
+    assert f" ±{share:.0f}%; at most 1 B allowed" in lines["max-leaked"] and "[estimates: " in lines["max-leaked"]
     assert found["max-leaked"]["at_least"] == totals["live_bytes"] - errors["live_bytes"]
     assert found["max-leaked"]["at_most"] == totals["live_bytes"] + errors["live_bytes"]
     allocated = found["max-allocated"]

@@ -126,8 +126,8 @@ def test_budgets_are_results(leaky):
     results = results_of((leaky / "check.sarif").read_bytes())
     budgets = [(result["ruleId"], result["level"], place_of(result)) for result in results if result["level"] == "error"]
     assert budgets == [("max-peak", "error", ("src/leaky é.c", 7)), ("max-leaked", "error", ("src/leaky é.c", 7))]
-    assert results[0]["message"]["text"].startswith("max-peak: 3.00 MiB of 1.00 MiB")
-    assert results[1]["message"]["text"].startswith("max-leaked of ^main$: 3.00 MiB of 0 B")
+    assert results[0]["message"]["text"].startswith("max-peak: 3.00 MiB; at most 1.00 MiB allowed")
+    assert results[1]["message"]["text"].startswith("max-leaked of ^main$: 3.00 MiB; at most 0 B allowed")
     assert {result["ruleId"] for result in results[2:]} == {"peak", "churn"}
 
 

@@ -14,7 +14,7 @@ from test_production import commands_of
 PYTHON = "/usr/bin/python3"
 # What tests do to the heap is what they call here.
 TESTS = '''
-import ctypes, threading
+import ctypes, threading, unittest
 import pytest
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
@@ -33,7 +33,7 @@ def test_nothing(block):
 @pytest.mark.cairn(max_peak=1000, max_leaked=0, max_allocations=1, max_allocated=1000)
 def test_kept():
     libc.free(libc.malloc(1000))
-@pytest.mark.cairn(max_peak="0.5KiB", max_leaked="1 KiB", max_allocations=1, max_allocated=1023)
+@pytest.mark.cairn(max_peak="0.512kB", max_leaked="1 KiB", max_allocations=1, max_allocated=1023)
 def test_all():
     for size in (1000, 1025): libc.malloc(size)
 @pytest.mark.cairn(max_leaked=0)
@@ -59,6 +59,14 @@ def test_unmarked(): libc.malloc(100)
 @pytest.mark.cairn(max_leaked=0)
 class TestClass:
     def test_method(self, block): libc.malloc(10)
+set_up = []
+@pytest.mark.cairn(max_leaked=4000, warmups=1)
+class TestCase(unittest.TestCase):
+    def setUp(self):
+        if not set_up: set_up.append(libc.malloc(9000))
+    def test_case(self): libc.malloc(4001)
+    def test_case_kept(self): libc.malloc(10)
+    def test_case_fails(self): self.fail("of the case")
 '''
 
 
@@ -88,14 +96,14 @@ def test_exceeded_budgets_fail(installed):
     assert "cairn: recording" in out
     results = results_of(installed.folder / "all.xml")
     failures = {name: failure for name, (failure, _) in results.items() if failure is not None}
-    assert "of its own" in failures.pop("test_fails")
+    assert "of its own" in failures.pop("test_fails") and "of the case" in failures.pop("test_case_fails")
+    assert re.fullmatch(r"4\d\d\d bytes not freed; at most 4000 allowed", failures.pop("test_case"))
     assert failures == {
-        "test_all": "1.98 KiB (2025 bytes) at once; at most 512 B allowed\n"
-                    "1.98 KiB (2025 bytes) not freed; at most 1 KiB allowed\n"
-                    "1.98 KiB (2025 bytes) allocated; at most 1023 B allowed\n2 allocations; at most 1 allowed",
-        "test_first_use": "4.88 KiB (5000 bytes) not freed; at most 0 B allowed",
-        "test_process": failures["test_process"], "test_method": "10 B (10 bytes) not freed; at most 0 B allowed"}
-    left = int(re.fullmatch(r".*\((\d+) bytes\) not freed; at most 2.93 KiB allowed", failures["test_process"])[1])
+        "test_all": "2025 bytes at once; at most 512 allowed\n2025 bytes not freed; at most 1024 allowed\n"
+                    "2025 bytes allocated; at most 1023 allowed\n2 allocations; at most 1 allowed",
+        "test_first_use": "5000 bytes not freed; at most 0 allowed",
+        "test_process": failures["test_process"], "test_method": "10 bytes not freed; at most 0 allowed"}
+    left = int(re.fullmatch(r"(\d+) bytes not freed; at most 2999 allowed", failures["test_process"])[1])
     assert 3000 <= left < 6000  # the new thread may keep some blocks of libc
     properties = {name: entries for name, (_, entries) in results.items()}
     assert properties["test_kept"] == {"cairn_peak": 1000, "cairn_leaked": 0, "cairn_allocations": 1, "cairn_allocated": 1000}
@@ -106,18 +114,18 @@ def test_exceeded_budgets_fail(installed):
 
 def test_without_a_recorder(installed):
     installed.write("test_all.py", TESTS)
-    command = f"env PYTHONPATH=contrib/python {PYTHON} -m pytest -p pytest_cairn -p no:cacheprovider --deselect test_all.py::test_fails test_all.py"
+    command = f"env PYTHONPATH=contrib/python {PYTHON} -m pytest -p pytest_cairn -p no:cacheprovider --deselect test_all.py::test_fails --deselect test_all.py::TestCase::test_case_fails test_all.py"
     out = installed.run(command)
     assert "cairn: not recording, so its budgets are not checked" in out
     out = installed.run(command + " --cairn-required", status=1)
-    assert "8 failed, 1 passed" in out and out.count("cairn does not record: run `cairn record -- pytest`") >= 8
+    assert "10 failed, 1 passed" in out and out.count("cairn does not record: run `cairn record -- pytest`") >= 8
     out = installed.run(f"cairn record -q --sample -o s.cairn -- {command} --cairn-required", status=1)
     assert "cairn does not count: it records with --sample, or its recorder has ended" in out
     installed.run(f"cairn record -q --sample -o s.cairn -- {command}")
 
 
 def test_mistakes_are_told(installed):
-    mistakes = {"max_peak='50 MB'": "'50 MB' is not a size such as 50MiB", "max_leaked=-1": "-1 is not a size",
+    mistakes = {"max_peak='50 MiBs'": "'50 MiBs' is not a size such as 50MiB", "max_leaked=-1": "-1 is not a size",
                 "most=1": "unexpected keyword argument 'most'", "max_peak=True": "True is not a size"}
     installed.write("test_wrong.py", "import pytest\n" + "".join(
         f"@pytest.mark.cairn({words})\ndef test_{number}(): pass\n" for number, words in enumerate(mistakes)))

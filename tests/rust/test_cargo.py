@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """rust/cargo-cairn: `cargo cairn run`, `test`, `bench`, `build` and `diff` in packages of the test."""
+import os
 import re
 
 import pytest
@@ -21,6 +22,7 @@ def report_of(path):
 def test_run_records_the_program_alone_with_names_and_lines(project):
     """In a release build, whose profile has no debug information. The status is the program's."""
     output, said = project.run("cargo cairn run --release --offline -- 3", status=3)
+    assert output.endswith("\nRecording: target/cairn/run-app.cairn\n")
     assert "1001 words\n" in output and re.search(r"app::words +lib\.rs:3", output), output
     assert "Finished release [optimized + debuginfo]" in said
     report = report_of(project.recording("run-app"))
@@ -59,7 +61,7 @@ def test_tests_are_recorded_and_judged_by_name_in_the_words_of_libtest(project):
     assert "test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out" in output
     first, _, second = output.partition("failures:\n\n---- tests::spawns budget ----\n")
     assert "running 2 budgets\ntest tests::spawns ... FAILED\ntest tests::splits ... ok\n" in first, output
-    assert re.search(r"BROKEN  max-allocations of .*tests::spawns.* 10 of 9", second)
+    assert re.search(r"BROKEN  max-allocations of .*tests::spawns.* 10; at most 9 allowed", second)
     assert re.search(r"\nfailures:\n    tests::spawns\n\nbudget result: FAILED\. 1 passed; 1 failed; 0 ignored; 0 measured; "
                      r"1 filtered out; finished in \d+\.\d\ds\n", second), second
     assert "nobody" not in said and project.recording("test-app").exists()
@@ -78,7 +80,7 @@ def test_tests_are_recorded_and_judged_by_name_in_the_words_of_libtest(project):
 
     project.write("cairn.toml", '[[test]]\nname = "holds"\nmax-peak = "1MiB"\n')
     output, _ = project.run("cargo cairn test --test outer", status=101)
-    assert re.search(r"BROKEN  max-peak +1\.0\d MiB of 1\.00 MiB", output), output
+    assert re.search(r"BROKEN  max-peak +1\.0\d MiB; at most 1\.00 MiB allowed", output), output
 
     project.write("cairn.toml", '[[test]]\nname = "holds"\nmax-peek = "1MiB"\n')
     output, said = project.run("cargo cairn test --test outer", status=2)
@@ -133,7 +135,24 @@ def test_mistakes_are_told(project):
     project.run("mkdir -p empty")
     settings = {"PATH": f"{project.folder}/bin:/usr/bin:/bin"}
     _, said = project.run("cargo cairn run", status=2, env=settings)
-    assert "cargo-cairn: cairn is not in PATH" in said
+    assert said == "cargo-cairn: cairn is not in PATH\n"  # before cargo builds
+    project.write("empty/cairn", "#!/bin/sh\necho cairn 0.9.1\n")
+    (project.folder / "empty/cairn").chmod(0o755)
+    settings["PATH"] = f"{project.folder}/empty:{settings['PATH']}"
+    _, said = project.run("cargo cairn test", status=2, env=settings)
+    assert said == "cargo-cairn: cairn 0.9.1 is too old: 1.0 or newer is needed\n"
+    (project.folder / "empty/cairn").unlink()
+    _, said = project.run("cargo cairn run --cairn=-o --cairn=mine.cairn", status=2)
+    assert said == "cargo-cairn: --cairn=-o: recordings are in target/cairn; copy it from there\n"
+
+
+def test_the_end_of_the_program_is_told(project):
+    project.run("cargo cairn run -q --no-report -- abort", status=128 + 6)
+    triple = "x86_64-unknown-linux-gnu" if os.uname().machine == "x86_64" else "aarch64-unknown-linux-gnu"
+    project.write(".cargo/config.toml", f"[target.{triple}]\nrunner = 'true'\n")
+    output, said = project.run("cargo cairn run -q", status=2)
+    assert output == "" and "nothing was recorded: does .cargo/config.toml name another runner?" in said
+    (project.folder / ".cargo/config.toml").unlink()
 
 
 @pytest.mark.nightly
@@ -163,4 +182,4 @@ def test_budgets_of_the_crate_are_judged(tmp_path):
     project.run("cargo test --lib")
     output, _ = project.run("cargo cairn test --lib", status=101)
     assert "test few ... ok" in output and "test many ... FAILED" in output
-    assert "many: 5 allocations, and at most 3 were to be" in output
+    assert "many: 5 allocations; at most 3 allowed" in output

@@ -114,9 +114,11 @@ impl Measure {
     }
 }
 
-/// A limit, and what was found; no limit or nothing known: `None`.
+/// A limit, and what was found; no limit or nothing known: `None`. In words it is `4 allocations`,
+/// or `4 bytes at once`.
 struct Line {
-    what: &'static str,
+    unit: &'static str,
+    which: &'static str,
     found: Option<i128>,
     most: Option<u64>,
 }
@@ -137,22 +139,26 @@ impl Excess<'_> {
         let stats = |of: fn(&Stats) -> i128| self.spent.stats.as_ref().map(of);
         [
             Line {
-                what: "allocations",
+                unit: "allocation",
+                which: "",
                 found: stats(|stats| stats.allocations.into()),
                 most: self.budget.allocations,
             },
             Line {
-                what: "allocated bytes",
+                unit: "byte",
+                which: " allocated",
                 found: stats(|stats| stats.allocated_bytes.into()),
                 most: self.budget.allocated_bytes,
             },
             Line {
-                what: "live bytes",
+                unit: "byte",
+                which: " not freed",
                 found: stats(|stats| stats.live_bytes.into()),
                 most: self.budget.live_bytes,
             },
             Line {
-                what: "bytes at the peak",
+                unit: "byte",
+                which: " at once",
                 found: self.spent.peak_bytes.map(i128::from),
                 most: self.budget.peak_bytes,
             },
@@ -165,8 +171,9 @@ impl fmt::Display for Excess<'_> {
         let mut separator = "";
         for line in self.each().iter().filter(|line| line.is_broken()) {
             let (found, most) = (line.found.unwrap_or(0), line.most.unwrap_or(0));
-            write!(out, "{separator}{found} {}, and at most {most} were to be", line.what)?;
-            separator = "; ";
+            let (unit, which, plural) = (line.unit, line.which, if found == 1 { "" } else { "s" });
+            write!(out, "{separator}{found} {unit}{plural}{which}; at most {most} allowed")?;
+            separator = ", and ";
         }
         Ok(())
     }

@@ -27,17 +27,17 @@ fn the_closures_value_is_returned() {
 
 #[test]
 fn what_exceeds_a_limit_is_named() {
-    breaks("4 allocations, and at most 3 were to be", || {
+    breaks("4 allocations; at most 3 allowed", || {
         cairn::assert_allocations!(3, || drop(buffers(3, 1000)))
     });
-    breaks("1024 live bytes, and at most 1023 were to be", || {
+    breaks("1024 bytes not freed; at most 1023 allowed", || {
         drop(cairn::assert_live_bytes!(1023, || buffers(1, 1000)))
     });
-    breaks("3072 bytes at the peak, and at most 3071 were to be", || {
+    breaks("3072 bytes at once; at most 3071 allowed", || {
         cairn::assert_peak!(3071, || drop(buffers(3, 1000)));
     });
     breaks(
-        "2024 allocated bytes, and at most 1 were to be; 1024 bytes at the peak, and at most 2 were to be",
+        "2024 bytes allocated; at most 1 allowed, and 1024 bytes at once; at most 2 allowed",
         || {
             let budget = cairn::Budget::new().allocated_bytes(1).peak_bytes(2).allocations(3);
             budget.run(|| {
@@ -84,8 +84,8 @@ fn functions_of_all_forms_have_budgets() {
     let mut parser = Parser(Vec::new());
     assert_eq!(parser.fill(4), 4);
     drop(std::mem::take(&mut parser.0));
-    let live = "tests/budget.rs:73:5: fill: 5120 live bytes, and at most 5000 were to be; ";
-    let both = live.to_string() + "5120 bytes at the peak, and at most 5000 were to be";
+    let live = "tests/budget.rs:73:5: fill: 5120 bytes not freed; at most 5000 allowed, and ";
+    let both = live.to_string() + "5120 bytes at once; at most 5000 allowed";
     breaks(&both, || assert_eq!(parser.fill(5), 5));
 }
 

@@ -52,7 +52,8 @@ pub fn compare(folder: &Path, recording: &Path, words: &Words) -> Result<i32, St
     } else {
         command.arg("diff").arg(&old).arg(recording);
     }
-    let done = command.status().map_err(|problem| crate::runner::could_not_run(&command, &problem));
+    let done =
+        command.status().map_err(|problem| crate::recorder::could_not_run(&command, &problem));
     let status = done?.code().unwrap_or(2);
     if words.is_saved && status < 2 {
         save(recording, &own)?;

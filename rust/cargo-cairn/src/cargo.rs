@@ -3,6 +3,7 @@
 //! by this program, its runner, so that cargo decides which program runs, where, and with which
 //! environment.
 use crate::json::{self, Value};
+use crate::recorder::status_of;
 use std::env;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -44,9 +45,10 @@ impl Workspace {
         if let Some(manifest) = value_of(words, "--manifest-path") {
             command.args(["--manifest-path", manifest]);
         }
-        let done = command.stderr(Stdio::inherit()).output();
+        let done = command.output(); // cargo will say its warnings when it builds
         let done = done.map_err(|problem| format!("cannot run cargo: {problem}"))?;
         if !done.status.success() {
+            eprint!("{}", String::from_utf8_lossy(&done.stderr));
             return Err("cargo finds no package here".into());
         }
         let metadata = String::from_utf8(done.stdout).ok();
@@ -110,7 +112,7 @@ pub fn build(words: &[String]) -> Result<(Vec<String>, i32), String> {
         }
     }
     let status = child.wait().map_err(|problem| format!("cargo is lost: {problem}"))?;
-    Ok((executables, status.code().unwrap_or(101)))
+    Ok((executables, status_of(status)))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod baseline;
 mod budgets;
 mod cargo;
 mod json;
+mod recorder;
 mod runner;
 mod test_runs;
 mod words;
@@ -24,6 +25,7 @@ use std::process::{Command, ExitCode};
 use words::Words;
 
 const FAILURE: i32 = 2;
+const NOTHING: &str = "nothing was recorded: does .cargo/config.toml name another runner?";
 const SIGINT: i32 = 2;
 
 extern "C" {
@@ -80,6 +82,7 @@ fn build(words: &Words) -> Result<i32, String> {
 }
 
 fn run(words: &Words) -> Result<i32, String> {
+    recorder::require()?;
     let workspace = Workspace::find(&words.of_cargo)?;
     runner::begin(&workspace.folder)?;
     let verb = if words.verb == "diff" { "run" } else { &words.verb };
@@ -87,7 +90,7 @@ fn run(words: &Words) -> Result<i32, String> {
     command.arg(verb).args(&words.of_cargo);
     Orders::give(words, &workspace, &mut command);
     let status = command.status().map_err(|problem| format!("cannot run cargo: {problem}"))?;
-    let status = status.code().unwrap_or(101);
+    let status = recorder::status_of(status);
     let unmatched = test_runs::unmatched(&workspace.folder);
     for name in unmatched.iter().filter(|_| status == 0) {
         eprintln!(
@@ -99,6 +102,9 @@ fn run(words: &Words) -> Result<i32, String> {
     if words.verb == "diff" {
         return if status == 0 { compare(&made, words, &workspace) } else { Ok(status) };
     }
+    if made.is_empty() && status == 0 && words.verb != "test" {
+        return Err(NOTHING.into()); // of tests, those in documentation are not recorded
+    }
     show(&made, words)?;
     Ok(status)
 }
@@ -106,7 +112,7 @@ fn run(words: &Words) -> Result<i32, String> {
 fn compare(made: &[PathBuf], words: &Words, workspace: &Workspace) -> Result<i32, String> {
     match made {
         [one] => baseline::compare(&workspace.folder, one, words),
-        _ => Err("nothing was recorded: does .cargo/config.toml name another runner?".into()),
+        _ => Err(NOTHING.into()),
     }
 }
 
@@ -118,7 +124,9 @@ fn show(made: &[PathBuf], words: &Words) -> Result<(), String> {
         [one] if words.verb != "test" || words.is_viewed => {
             let mut report = Command::new("cairn");
             report.arg(command).arg(one);
-            report.status().map(|_| ()).map_err(|problem| runner::could_not_run(&report, &problem))
+            report.status().map_err(|problem| recorder::could_not_run(&report, &problem))?;
+            println!("Recording: {}", shown(one));
+            Ok(())
         }
         _ => {
             made.iter().for_each(|path| println!("cairn {command} {}", shown(path)));

@@ -4,6 +4,7 @@
 //! The first process leaves its orders in the environment, and the recordings that were made are in
 //! the file `made` of the folder, a line each.
 use crate::cargo::Workspace;
+use crate::recorder::could_not_run;
 use crate::test_runs;
 use crate::words::Words;
 use std::env;
@@ -136,14 +137,6 @@ fn is_question(arguments: &[String]) -> bool {
 fn become_it(command: &mut Command) -> String {
     let problem = command.exec();
     could_not_run(command, &problem)
-}
-
-pub fn could_not_run(command: &Command, problem: &std::io::Error) -> String {
-    let name = command.get_program().to_string_lossy();
-    if name == "cairn" && problem.kind() == std::io::ErrorKind::NotFound {
-        return "cairn is not in PATH".into();
-    }
-    format!("cannot run {name}: {problem}")
 }
 
 #[cfg(test)]

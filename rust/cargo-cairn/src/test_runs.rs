@@ -5,7 +5,8 @@
 //! allocations are those of the test's function and of the closures in it, since libtest allocates
 //! as well.
 use crate::budgets::{self, TestBudget};
-use crate::runner::{could_not_run, without_patterns, Orders};
+use crate::recorder::{could_not_run, status_of};
+use crate::runner::{without_patterns, Orders};
 use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
@@ -27,7 +28,7 @@ pub fn run(
 ) -> Result<i32, String> {
     let budgets = budgets_here(orders)?;
     let status = all.status().map_err(|problem| could_not_run(all, &problem))?;
-    let status = status.code().unwrap_or(FAILED);
+    let status = status_of(status);
     if budgets.is_empty() {
         return Ok(status);
     }

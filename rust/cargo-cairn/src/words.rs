@@ -70,7 +70,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Option<Words>, S
             "--no-report" => out.is_silent = true,
             "--save" => out.is_saved = true,
             "--from" => out.from_branch = Some(value().ok_or_else(missing)?),
-            "--cairn" => out.of_cairn.push(value().ok_or_else(missing)?),
+            "--cairn" => out.of_cairn.push(of_record(value().ok_or_else(missing)?)?),
             "--" => {
                 out.of_cargo.push(word);
                 out.of_cargo.extend(words.by_ref());
@@ -83,6 +83,16 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Option<Words>, S
         return Err("--save and --from are options of diff".into());
     }
     Ok(Some(out))
+}
+
+/// The place of the recording is decided here, and shown afterwards.
+fn of_record(option: String) -> Result<String, String> {
+    if option.starts_with("-o") || option.starts_with("--output") {
+        return Err(format!(
+            "--cairn={option}: recordings are in target/cairn; copy it from there"
+        ));
+    }
+    Ok(option)
 }
 
 #[cfg(test)]
@@ -105,7 +115,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        for text in ["fly", "run --save", "run --from x", "diff --from", "run --cairn"] {
+        for text in
+            ["fly", "run --save", "run --from x", "diff --from", "run --cairn", "run --cairn=-o"]
+        {
             assert!(words(text).is_err(), "{text}");
         }
         for text in ["", "help", "run --help", "test -h"] {

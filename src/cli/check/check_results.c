@@ -183,7 +183,8 @@ static void append_bounds(const struct summary *summary,
     }
 }
 
-// Append the figure with what is known of its error, and the limit.
+// Append the figure with what is known of its error, and the limit. The words of a broken limit are
+// those of the headers, the crate and the plugin of pytest.
 static void append_figure(const struct report *report,
                           const struct check_budget *budget,
                           const struct budget_figure *figure,
@@ -192,13 +193,18 @@ static void append_figure(const struct report *report,
 {
     strbuf_append_text(out, format_figure(report, budget, figure, verdict).text);
     strbuf_append_text(out, sampling_format_error(figure->value, figure->error).text);
-    strbuf_printf(out, " of %s",
-                  format_limit(budget_get_info(budget->measure)->unit, budget->limit).text);
+    const struct human limit = format_limit(budget_get_info(budget->measure)->unit, budget->limit);
+    if (verdict != BUDGET_BROKEN) {
+        strbuf_printf(out, " of %s", limit.text);
+    }
     if (budget->measure == BUDGET_PEAK && figure->error == 0) {
         append_bounds(&report->summary, figure, verdict, out);
     }
     if (budget->measure == BUDGET_LEAKED && !profile_has_ended(report->profile)) {
         strbuf_append_text(out, ", live: the program runs on and may still free it");
+    }
+    if (verdict == BUDGET_BROKEN) {
+        strbuf_printf(out, "; at most %s allowed", limit.text);
     }
     if (figure->is_estimate) {
         sampling_append_mark(&report->profile->recording, out);
@@ -390,8 +396,9 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
     if (result.is_unknown) {
         strbuf_append_text(&result.message, "not in both recordings");
     } else {
-        strbuf_printf(&result.message, "%s, %s -> %s%s, %s allowed", diff_format_ratio(change).text,
-                      diff_format(cost, change.old).text, diff_format(cost, change.new).text,
+        strbuf_printf(&result.message, "%s, %s -> %s%s; at most %s allowed",
+                      diff_format_ratio(change).text, diff_format(cost, change.old).text,
+                      diff_format(cost, change.new).text,
                       diff_format_error(cost, change.change_error).text,
                       format_limit(BUDGET_HUNDREDTHS, plan->growth).text);
         for (size_t side = 0; side < SIDE_COUNT; side++) {

@@ -14,8 +14,8 @@ struct unit {
     double factor;
 };
 
-// Parse a number and a unit into a product of at most `maximum`. Refuse signs, spaces, hexadecimal
-// numbers and "nan".
+// Parse a number and a unit, which one space may separate, into a product of at most `maximum`.
+// Refuse signs, other spaces, hexadecimal numbers and "nan".
 static bool parse_with_unit(
     const char *text, const struct unit *units, size_t unit_count, double maximum, double *out)
 {
@@ -25,8 +25,9 @@ static bool parse_with_unit(
     }
     errno = 0;
     double number = strtod(text, &end);
+    const char *unit = end + (end[0] == ' ' && end[1] != '\0');
     for (size_t i = 0; errno == 0 && i < unit_count; i++) {
-        if (strcmp(end, units[i].name) == 0 && number * units[i].factor <= maximum) {
+        if (strcmp(unit, units[i].name) == 0 && number * units[i].factor <= maximum) {
             *out = number * units[i].factor;
             return true;
         }

@@ -2,7 +2,7 @@
 // option_values: parses the numbers that people type, with their units.
 //
 //   duration    10  2.5s  500ms  1m  1h  7d        seconds without a unit
-//   size        4096  64KiB  1.5MiB  2GB           bytes without a unit; K, M, G are binary, too
+//   size        4096  64KiB  1.5 MiB  2GB          bytes without a unit; K, M, G are binary, too
 //   percent     5%  0.5%  5
 //   range       64..4096  1KiB..  ..10ms  512      both ends included
 // Each function returns false for an invalid text; nothing else can fail. Pure. Context: H.

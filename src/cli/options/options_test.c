@@ -183,7 +183,7 @@ static void durations_have_units_and_bounds(void **state)
         {"10", true, 10000},   {"500ms", true, 500}, {"1m", true, 60000}, {"1min", true, 60000},
         {"2h", true, 7200000}, {"0", true, 0},       {"0.25", true, 250}, {"1.5s", true, 1500},
         {"366000h", false, 0}, {"1e300h", false, 0}, {"-1", false, 0},    {" 1", false, 0},
-        {"nan", false, 0},     {"inf", false, 0},    {"0x10", false, 0},  {"1 s", false, 0},
+        {"nan", false, 0},     {"inf", false, 0},    {"0x10", false, 0},  {"1 s", true, 1000},
         {"s", false, 0},       {"", false, 0},       {"1sm", false, 0},   {".", false, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -225,7 +225,11 @@ static void sizes_have_units_and_bounds(void **state)
         {"1mib", false, 0},
         {"MiB", false, 0},
         {"-1K", false, 0},
-        {"1 K", false, 0},
+        {"1 K", true, 1024},
+        {"1.5 MiB", true, 1572864},
+        {"1  K", false, 0},
+        {"1 ", false, 0},
+        {"1\tK", false, 0},
         {"1KK", false, 0},
         {"", false, 0},
     };
@@ -266,7 +270,7 @@ static void numbers_and_percentages_have_bounds(void **state)
         {percent_parse, "0.016", true, 2},
         {percent_parse, "1000000%", true, 100000000},
         {percent_parse, "1000000.01%", false, 0},
-        {percent_parse, "5 %", false, 0},
+        {percent_parse, "5 %", true, 500},
         {percent_parse, "%", false, 0},
         {duration_parse, "8784h", true, 366 * UINT64_C(86400000)}, // a year
         {duration_parse, "8784.001h", false, 0},
