@@ -169,8 +169,10 @@ prepare_server(struct server *server, const struct server_options *options, stru
     if (options->path == NULL) {
         return prepare_store(server, info);
     }
-    return served_init(&http->answers.served, options->path, options->baseline_path,
-                       options->sources, options->progress, info);
+    const struct opening opening = {
+        .sources = options->sources, .rules = options->rules, .progress = options->progress};
+    return served_init(&http->answers.served, options->path, options->baseline_path, &opening,
+                       info);
 }
 
 static MUST_USE enum err listen_on(struct server *server, uint16_t port, struct err_info *info)

@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "profile/model/profile.h"
+#include "profile/select/suppressions.h"
 
 // Texts are borrowed and must outlive the server.
 struct server_options {
@@ -28,6 +29,7 @@ struct server_options {
     const char *editor; // pattern of a link that opens an editor; NULL: none
     uint16_t port;      // 0: any free port
     bool hides_sources;
+    struct suppression_choice rules;    // for leaks
     const struct name_sources *sources; // of names; may be NULL
     struct progress *progress;          // of server_open; NULL: silent
 };

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Suppressed leaks: rules of a file, of the program and of cairn, compared with a naive model."""
 import json
-import shutil
-import subprocess
 
 import pytest
 
-from drawn import CAIRN, cairn, environment, json_of, text_of
+from drawn import cairn, json_of, text_of
 from heap_model import Block, Heap, frame, random_heap
 
 COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "peak_bytes")
@@ -218,50 +216,6 @@ def test_mistakes(run, rules, text, words):
         assert word in said
     done = cairn("report", "--all", "--suppressions", "/nowhere/rules", path)
     assert done.returncode == 2 and b"/nowhere/rules" in done.stderr
-
-
-PROGRAM = """
-#include <stdlib.h>
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { %s }
-void *volatile kept;
-__attribute__((noinline)) static void known_leak(size_t n) { kept = malloc(n); }
-__attribute__((noinline)) static void real_leak(size_t n) { kept = calloc(1, n); }
-int main(void) { known_leak(1000); kept = NULL; real_leak(77); kept = NULL; return 0; }
-"""
-CONSTANT = 'return "# ours\\nleak:^known_leak$\\n";'
-COMPUTED = 'return getenv("HOME") != NULL ? "leak:^known_leak$\\n" : "leak:none\\n";'
-
-
-def record(tmp_path, body, flags):
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    assert compiler, "there is no C compiler"
-    (tmp_path / "program.c").write_text(PROGRAM % body)
-    program, path = tmp_path / "program", tmp_path / "run.cairn"
-    subprocess.run([compiler, "-g", *flags, "-o", program, tmp_path / "program.c"], check=True,
-                   timeout=120)
-    subprocess.run([CAIRN, "-q", "-o", path, program], env=environment(), check=True, timeout=120)
-    program.unlink()  # the rules are in the recording
-    return json_of("--no-builtin-suppressions", path)
-
-
-@pytest.mark.parametrize("flags", [["-O0"], ["-O2"], ["-O2", "-no-pie"], ["-O0", "-no-pie"],
-                                   ["-O2", "-fcf-protection=full"], ["-O1", "-s"]])
-def test_rules_are_read_from_the_program(tmp_path, flags):
-    report = record(tmp_path, CONSTANT, flags)
-    rules_found = [(r["pattern"], r["source"]) for r in report["suppressions"]]
-    if "-s" in flags:  # no remaining stack names the function
-        assert rules_found == []
-        return
-    assert rules_found == [("^known_leak$", "embedded")]
-    assert report["totals"]["live_bytes"] == 77
-    assert report["selection"]["suppressed"]["live_bytes"] == 1000
-
-
-def test_a_function_that_computes_its_rules_is_left_alone(tmp_path):
-    report = record(tmp_path, COMPUTED, ["-O2"])
-    assert report["suppressions"] == []
-    assert report["totals"]["live_bytes"] == 1077
 
 
 JVM, GLIB, STD = "/usr/lib/libjvm.so!", "/lib/libglib-2.0.so.0!", "app!std::thread::spawn(/rustc/library/std/src/thread.rs:1)"

@@ -557,3 +557,19 @@ def test_the_version_is_reported(server):
                           text=True, timeout=DEADLINE_SECONDS).stdout.split()[1]
     assert server.get("meta")["tool_version"] == said
     assert json.loads(server.ask("/api/v1/meta").body)["version"] == 3
+
+
+def test_the_chosen_rules_ignore_leaks_as_in_the_report(serve, tmp_path):
+    path = draw(tmp_path / "rules.cairn", "!suppressions leak:^kept$\napp!main;app!kept 1 100\n"
+                "app!main;app!lost 2 60\napp!main;app!known 1 7\n")
+    (tmp_path / "rules.txt").write_text("leak:^known$\n")
+    leaked = []
+    for options in ([], ["--no-embedded-suppressions"], ["--suppressions", tmp_path / "rules.txt"]):
+        leaks, reported = serve(path, *options).get("leaks", by="stack"), report(path, *options)
+        leaked.append(reported["totals"]["live_bytes"])
+        assert leaks["selection"]["totals"]["live_bytes"] == leaked[-1]
+        assert leaks["suppressions"]["pattern"] == [rule["pattern"] for rule in reported["suppressions"]]
+    assert leaked == [67, 167, 60]
+    refused = subprocess.run([CAIRN, "analyze", "--suppressions", tmp_path / "none.txt", path], check=False,
+                             capture_output=True, timeout=DEADLINE_SECONDS)
+    assert refused.returncode == 2 and b"none.txt': No such file" in refused.stderr

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The numbers on screen are those of `cairn report --json` on the same file with the same filter, in every view.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { costOfFunction, exactNumber, humanBytes, humanCount, recordSource, recordWorkload, report, serve, Viewer, withStage } from './support.mjs';
@@ -193,7 +195,9 @@ describe('leaks', () => {
 describe('suppressed leaks', () => {
   it('are not in the table, and the rule says what it took out', async () => {
     const forgiven = recordSource(stage.folder, 'forgiven.cpp');
-    const other = await serve(forgiven);
+    const rules = path.join(stage.folder, 'forgiven.txt');
+    fs.writeFileSync(rules, 'leak:forgotten\n');
+    const other = await serve(forgiven, ['--suppressions', rules]);
     const page = await stage.newPage();
     const own = new Viewer(page, other.url);
     await own.open('#/leaks');
@@ -202,7 +206,7 @@ describe('suppressed leaks', () => {
     await page.locator('.leaks-suppressions summary').click();
     const cells = await page.locator('.leaks-suppressions tbody tr').filter({ hasText: 'forgotten' }).locator('td').allInnerTexts();
     assert.deepEqual(cells.slice(1), ['1', humanBytes(1000), '10']);
-    const of = report(forgiven);
+    const of = report(forgiven, ['--suppressions', rules]);
     assert.match(await page.locator('.leaks-suppressions summary').innerText(), new RegExp(`^Suppressed: ${humanBytes(of.selection.suppressed.live_bytes)} in `));
     await own.open('#/summary');
     assert.equal(await own.text('figure-live_bytes'), humanBytes(of.totals.live_bytes));

@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
+#include "cli/options/filter_options.h"
 #include "cli/options/name_options.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
@@ -30,6 +31,7 @@ struct analyze_fields {
     uint32_t port;
     bool no_browser;
     bool no_source;
+    struct suppression_choice rules;
     struct name_words names;
 };
 
@@ -49,6 +51,7 @@ static const struct option_spec specs[] = {
            "URL that opens a source file; %f is the file, %l the line, %c the column: "
            "vscode://file/%f:%l:%c"),
     OPTION(0, "no-source", FLAG, NULL, FIELD(no_source), "do not show source files"),
+    SUPPRESSION_OPTION_SPECS(analyze_fields, rules),
 };
 // clang-format on
 
@@ -196,6 +199,7 @@ static int serve_file(const char *path, const struct analyze_fields *fields)
         .editor = fields->editor,
         .port = (uint16_t)fields->port,
         .hides_sources = fields->no_source,
+        .rules = fields->rules,
         .sources = &names.sources,
         .progress = &progress};
     enum err problem = name_places_init(&names, &fields->names, &info);

@@ -163,10 +163,11 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
                        "blocks of one lifetime were allocated",
                        exporter->name);
     }
-    if (!judges_leaks(exporter) && (fields->filter.no_built_in || fields->filter.no_embedded)) {
+    if (!judges_leaks(exporter) &&
+        (fields->filter.rules.no_built_in || fields->filter.rules.no_embedded)) {
         return err_set(info, ERR_INVALID, "%s: only html and sarif leave out such leaks",
-                       fields->filter.no_built_in ? "--no-builtin-suppressions"
-                                                  : "--no-embedded-suppressions");
+                       fields->filter.rules.no_built_in ? "--no-builtin-suppressions"
+                                                        : "--no-embedded-suppressions");
     }
     if (filter_words_cut(&fields->filter) && (exporter->uses & EXPORT_USES_EVENTS) != 0) {
         return err_set(info, ERR_INVALID,

@@ -2,10 +2,7 @@
 // record_names: adds the symbolizer's answers to the tables of the recording. See record_names.h.
 #include "cli/names/record_names.h"
 
-#include "host/text/strbuf.h"
 #include "profile/model/deferred_symbols.h"
-#include "symbols/elf/elf_file.h"
-#include "symbols/leak_rules/lsan_rules.h"
 
 static MUST_USE enum err copy_text(const struct deferred_symbols *found,
                                    uint32_t id,
@@ -64,22 +61,6 @@ static MUST_USE enum err add_frames(struct recording *recording,
     return ERR_OK;
 }
 
-// Read the leak suppressions inside the executables, so that the recording carries them. An
-// unreadable file has none; the names report the failure already.
-static MUST_USE enum err read_rules(const struct recording *recording, struct strbuf *out)
-{
-    for (size_t i = 0; i < recording->module_count; i++) {
-        const char *path = rec_string_get(recording, recording->modules[i].path);
-        struct elf_file file = {0};
-        if (path[0] == '/' && elf_file_open_target(&file, 0, path, NULL) == ERR_OK) {
-            enum err problem = lsan_rules_read(&file, out);
-            elf_file_close(&file);
-            TRY(problem);
-        }
-    }
-    return ERR_OK;
-}
-
 enum err record_names_add(struct recording *recording,
                           const struct name_sources *sources,
                           struct background_symbolizer *ahead,
@@ -88,13 +69,8 @@ enum err record_names_add(struct recording *recording,
                           struct progress *progress)
 {
     CLEANUP(deferred_symbols_release) struct deferred_symbols found = {0};
-    CLEANUP(strbuf_release) struct strbuf rules = {0};
     struct deferred_lookup *lookup = background_symbolizer_end(ahead);
-    TRY(read_rules(recording, &rules));
     TRY(deferred_symbols_find(recording, sources, lookup, progress, &found));
-    if (rules.len > 0) {
-        TRY(string_table_intern(strings, rules.data, rules.len, &recording->meta.suppressions));
-    }
     if (sources->is_off) {
         recording->meta.unknown |= REC_UNKNOWN_NAMES; // the reader of the recording looks them up
         return ERR_OK;

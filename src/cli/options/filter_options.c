@@ -45,12 +45,7 @@ const struct option_spec filter_option_specs[FILTER_OPTION_COUNT] = {
            "only blocks of these sizes: 1MiB.., 16..64, 4096"),
     OPTION(0, "lifetime", TIME_RANGE, "MIN..MAX", FIELD(lifetimes),
            "only blocks with these lifetimes: ..1ms, 10s.."),
-    OPTION(0, "suppressions", NAME, "FILE", FIELD(suppressions),
-           "ignore leaks that match a rule of FILE (leak:PATTERN, as for LeakSanitizer)"),
-    OPTION(0, "no-builtin-suppressions", FLAG, NULL, FIELD(no_built_in),
-           "also count what libc and other runtimes never free"),
-    OPTION(0, "no-embedded-suppressions", FLAG, NULL, FIELD(no_embedded),
-           "do not use the rules embedded in the program (__lsan_default_suppressions)"),
+    SUPPRESSION_OPTION_SPECS(filter_words, rules),
 };
 // clang-format on
 
@@ -100,39 +95,17 @@ bool filter_words_cut(const struct filter_words *words)
            words->names.thread != NULL || words->classes != NULL || words->names.pid != 0;
 }
 
-static MUST_USE enum err
-add_file(const char *path, struct suppressions *rules, struct err_info *info)
-{
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    TRY(file_read(path, SUPPRESSION_FILE_MAX_BYTES, &text, info));
-    return suppressions_add(rules, strbuf_bytes(&text), SUPPRESSION_FILE, path, info);
-}
-
-// Add rules from the most specific source to the least: the first that matches counts.
-static MUST_USE enum err add_rules(const struct filter_words *words,
-                                   const struct recording *recording,
-                                   struct suppressions *rules,
-                                   struct err_info *info)
-{
-    if (words->suppressions != NULL) {
-        TRY(add_file(words->suppressions, rules, info));
-    }
-    if (words->suppresses && !words->no_embedded) {
-        TRY(suppressions_add_embedded(rules, recording, info));
-    }
-    if (words->suppresses && !words->no_built_in) {
-        TRY(suppressions_add_built_in(rules));
-    }
-    return ERR_OK;
-}
-
 enum err filter_words_apply(const struct filter_words *words,
                             const struct recording *recording,
                             struct applied_filter *out,
                             struct err_info *info)
 {
     *out = (struct applied_filter){0};
-    TRY(add_rules(words, recording, &out->rules, info));
+    const struct suppression_choice rules = {
+        .path = words->rules.path,
+        .no_built_in = words->rules.no_built_in || !words->suppresses,
+        .no_embedded = words->rules.no_embedded || !words->suppresses};
+    TRY(suppressions_add_chosen(&out->rules, &rules, recording, info));
     struct filter filter = words->names;
     filter.suppressions = out->rules.rules.len > 0 ? &out->rules : NULL;
     filter.has_range = words->time.is_set;

@@ -23,10 +23,8 @@ struct filter_words {
     struct value_range time;
     struct value_range sizes;
     struct value_range lifetimes;
-    const char *suppressions; // path of a file of rules
-    bool no_built_in;
-    bool no_embedded;
-    bool suppresses; // apply built-in rules too: set by commands that judge leaks
+    struct suppression_choice rules;
+    bool suppresses; // not only the rules of the user's file: set by commands that judge leaks
 };
 
 // A filter for one recording, and the rules that it points to. It must not move.
@@ -40,6 +38,18 @@ void applied_filter_release(struct applied_filter *applied);
 enum {
     FILTER_OPTION_COUNT = 16
 };
+
+// The options of a struct suppression_choice, which `cairn analyze` has, too.
+#define SUPPRESSION_OPTION_SPECS(fields, choice)                                           \
+    OPTION(0, "suppressions", NAME, "FILE", offsetof(struct fields, choice.path),          \
+           "ignore leaks that match a rule of FILE (leak:PATTERN, as for LeakSanitizer)"), \
+        OPTION(0, "no-builtin-suppressions", FLAG, NULL,                                   \
+               offsetof(struct fields, choice.no_built_in),                                \
+               "also count what libc and other runtimes never free"),                      \
+        OPTION(0, "no-embedded-suppressions", FLAG, NULL,                                  \
+               offsetof(struct fields, choice.no_embedded),                                \
+               "do not use the rules that the recording contains (heaptrack's may)")
+
 // Of --filter, which `cairn top` has, too.
 #define FILTER_TEXT_HELP "only call sites whose function, file or module contains TEXT"
 

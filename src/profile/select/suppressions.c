@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/os/file.h"
 #include "profile/model/function_name.h"
 #include "profile/select/built_in_rules.h"
 #include "profile/select/code_rule.h"
@@ -110,12 +111,26 @@ enum err suppressions_add_embedded(struct suppressions *list,
     return suppressions_add(list, bytes, SUPPRESSION_EMBEDDED, NULL, info);
 }
 
-enum err suppressions_add_usual(struct suppressions *list,
-                                const struct recording *recording,
-                                struct err_info *info)
+static MUST_USE enum err
+add_file(struct suppressions *list, const char *path, struct err_info *info)
 {
-    TRY(suppressions_add_embedded(list, recording, info));
-    return suppressions_add_built_in(list);
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    TRY(file_read(path, SUPPRESSION_FILE_MAX_BYTES, &text, info));
+    return suppressions_add(list, strbuf_bytes(&text), SUPPRESSION_FILE, path, info);
+}
+
+enum err suppressions_add_chosen(struct suppressions *list,
+                                 const struct suppression_choice *choice,
+                                 const struct recording *recording,
+                                 struct err_info *info)
+{
+    if (choice->path != NULL) {
+        TRY(add_file(list, choice->path, info));
+    }
+    if (!choice->no_embedded) {
+        TRY(suppressions_add_embedded(list, recording, info));
+    }
+    return choice->no_built_in ? ERR_OK : suppressions_add_built_in(list);
 }
 
 void suppressions_release(struct suppressions *list)

@@ -12,10 +12,11 @@
 // Suppressed memory is not leaked: profile_select removes it from the leaked costs and counts it
 // for the rule.
 // Rules have three sources: a built-in list for what the C library and related libraries keep on
-// purpose, the program itself (__lsan_default_suppressions, rec_meta.suppressions), and a file.
+// purpose, an imported recording (rec_meta.suppressions), and a file.
 // Trust: input is hostile; work is proportional to rules times distinct names. Context: H.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -49,6 +50,13 @@ struct suppression {
 
 DEFINE_VEC(suppression_vec, struct suppression);
 
+// Which rules apply. Zeros: the usual ones.
+struct suppression_choice {
+    const char *path; // of the user's file of rules; NULL: none
+    bool no_built_in;
+    bool no_embedded;
+};
+
 struct suppressions {
     struct suppression_vec rules; // owned; zero-terminated patterns
     struct strbuf texts;          // owned; each ended by a zero byte
@@ -71,17 +79,19 @@ enum err suppressions_add(struct suppressions *list,
                           const char *name,
                           struct err_info *info) MUST_USE;
 
-// Append the rules that the recorded program contained.
+// Append the rules that an imported recording contains.
 enum err suppressions_add_embedded(struct suppressions *list,
                                    const struct recording *recording,
                                    struct err_info *info) MUST_USE;
 
 enum err suppressions_add_built_in(struct suppressions *list) MUST_USE;
 
-// Append the default rules of a recording: its embedded ones, then the built-in ones.
-enum err suppressions_add_usual(struct suppressions *list,
-                                const struct recording *recording,
-                                struct err_info *info) MUST_USE;
+// Append the chosen rules for a recording, from the most specific source to the least: the first
+// that matches counts. Errors: those of the file.
+enum err suppressions_add_chosen(struct suppressions *list,
+                                 const struct suppression_choice *choice,
+                                 const struct recording *recording,
+                                 struct err_info *info) MUST_USE;
 
 void suppressions_release(struct suppressions *list);
 

@@ -82,7 +82,7 @@ struct rec_meta {
     rec_string program;       // path of the executable
     rec_string command_line;  // of the program; arguments quoted as for a shell
     rec_string source_format; // "cairn", or the foreign format that was imported
-    rec_string suppressions;  // LSan rules that the program contains, one a line
+    rec_string suppressions;  // LSan rules of the program that an imported file has, one a line
     uint32_t unknown;         // enum rec_unknown
     uint64_t oom_limit_bytes; // at which the kernel killed a process of the run for lack of memory;
                               // 0: it did not

@@ -10,22 +10,22 @@
 enum err served_init(struct served *served,
                      const char *path,
                      const char *baseline_path,
-                     const struct name_sources *sources,
-                     struct progress *progress,
+                     const struct opening *opening,
                      struct err_info *info)
 {
     CLEANUP(opened_unrefp) struct opened *new = NULL;
     CLEANUP(opened_unrefp) struct opened *old = NULL;
     *served = (struct served){
         .path = path, .changing = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    TRY(opened_new(path, path, sources, progress, &new, info));
+    TRY(opened_new(path, path, opening, &new, info));
     if (baseline_path != NULL) {
-        TRY(opened_new(baseline_path, baseline_path, sources, progress, &old, info));
+        TRY(opened_new(baseline_path, baseline_path, opening, &old, info));
     }
-    if (sources != NULL) {
-        served->sources = *sources;
+    served->later = (struct opening){.rules = opening->rules};
+    if (opening->sources != NULL) {
+        served->sources = *opening->sources;
         served->sources.servers = NULL;
-        served->has_sources = true;
+        served->later.sources = &served->sources;
     }
     TRY(snapshot_new(1, new, old, &served->snapshot));
     return ERR_OK;
@@ -75,8 +75,7 @@ reload_recordings(struct served *served, bool *changed, struct err_info *info)
     }
     served->refused_identity = identity; // reset below if it can be read
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
-    TRY(opened_new(served->path, served->path, served->has_sources ? &served->sources : NULL, NULL,
-                   &opened, info));
+    TRY(opened_new(served->path, served->path, &served->later, &opened, info));
     TRY(put_snapshot(served, opened, sides[SIDE_OLD]));
     served->refused_identity = 0;
     *changed = true;
@@ -98,7 +97,8 @@ enum err served_set_baseline(struct served *served,
 {
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
     if (path != NULL) {
-        TRY(opened_new(path, name, NULL, NULL, &opened, info));
+        const struct opening opening = {.rules = served->later.rules};
+        TRY(opened_new(path, name, &opening, &opened, info));
     }
     mutex_lock(&served->changing);
     enum err problem = put_snapshot(served, served->snapshot->sides[SIDE_NEW], opened);

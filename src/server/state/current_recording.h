@@ -21,18 +21,17 @@ struct served {
     pthread_mutex_t mutex;       // protects `snapshot`
     struct snapshot *snapshot;   // owned reference
     struct name_sources sources; // for recordings that are opened later
-    bool has_sources;
-    uint64_t refused_identity; // of a file that could not be read
+    struct opening later;        // without progress
+    uint64_t refused_identity;   // of a file that could not be read
 };
 
 // Open `path`, and `baseline_path` unless it is NULL. Both must outlive `served`, and so must the
-// contents of `sources`. `sources` and `progress` may be NULL. Debuginfod servers are asked only
+// contents of `opening` but its progress. `served` must not move. Debuginfod servers are asked only
 // here, since later no user waits at a terminal.
 enum err served_init(struct served *served,
                      const char *path,
                      const char *baseline_path,
-                     const struct name_sources *sources,
-                     struct progress *progress,
+                     const struct opening *opening,
                      struct err_info *info) MUST_USE;
 void served_release(struct served *served);
 

@@ -26,9 +26,11 @@ static void add_reference(atomic_uint *references)
     (void)atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
 }
 
-static MUST_USE enum err summarize_opened(struct opened *opened, struct err_info *info)
+static MUST_USE enum err summarize_opened(struct opened *opened,
+                                          const struct suppression_choice *rules,
+                                          struct err_info *info)
 {
-    TRY(suppressions_add_usual(&opened->rules, &opened->profile->recording, info));
+    TRY(suppressions_add_chosen(&opened->rules, rules, &opened->profile->recording, info));
     const struct filter filter = {.suppressions = &opened->rules};
     TRY(profile_select(opened->profile, &filter, &opened->everything, info));
     TRY(summary_build(&opened->everything, &opened->whole));
@@ -53,17 +55,18 @@ static struct opened *begin_opened(const char *path)
     return opened;
 }
 
-static MUST_USE enum err
-finish_opened(struct opened *opened, const char *shown_path, struct err_info *info)
+static MUST_USE enum err finish_opened(struct opened *opened,
+                                       const char *shown_path,
+                                       const struct suppression_choice *rules,
+                                       struct err_info *info)
 {
     opened->path = strdup(shown_path);
-    return opened->path != NULL ? summarize_opened(opened, info) : ERR_NO_MEMORY;
+    return opened->path != NULL ? summarize_opened(opened, rules, info) : ERR_NO_MEMORY;
 }
 
 enum err opened_new(const char *path,
                     const char *shown_path,
-                    const struct name_sources *sources,
-                    struct progress *progress,
+                    const struct opening *opening,
                     struct opened **out,
                     struct err_info *info)
 {
@@ -71,9 +74,9 @@ enum err opened_new(const char *path,
     if (opened == NULL) {
         return ERR_NO_MEMORY;
     }
-    TRY(input_open_profile(path, sources, progress, &opened->owned, info));
+    TRY(input_open_profile(path, opening->sources, opening->progress, &opened->owned, info));
     opened->profile = opened->owned;
-    TRY(finish_opened(opened, shown_path, info));
+    TRY(finish_opened(opened, shown_path, &opening->rules, info));
     *out = TAKE(opened);
     return ERR_OK;
 }
@@ -84,8 +87,9 @@ enum err opened_borrow(const struct profile *profile, const char *path, struct o
     if (opened == NULL) {
         return ERR_NO_MEMORY;
     }
+    const struct suppression_choice usual = {0};
     opened->profile = profile;
-    TRY(finish_opened(opened, path, NULL));
+    TRY(finish_opened(opened, path, &usual, NULL));
     *out = TAKE(opened);
     return ERR_OK;
 }

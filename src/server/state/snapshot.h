@@ -25,7 +25,7 @@ struct opened {
     char *path; // owned; for display
     const struct profile *profile;
     struct profile *owned;       // the same profile, or NULL if it is borrowed
-    struct suppressions rules;   // owned; the default rules for leaks
+    struct suppressions rules;   // owned; for leaks
     struct selection everything; // owned; without a filter; has `kept`
     struct kept_results kept;    // what answers without a filter share
     struct summary whole;        // of `everything`
@@ -33,16 +33,23 @@ struct opened {
     uint64_t identity;           // see file_identity
 };
 
-// Open the recording at `path` and call it `shown_path`. `sources` of names and `progress` may be
-// NULL. The caller receives the only reference. Errors: those of input_open_profile.
+// How to open a recording. Borrowed.
+struct opening {
+    const struct name_sources *sources; // of names; may be NULL
+    struct suppression_choice rules;
+    struct progress *progress; // may be NULL
+};
+
+// Open the recording at `path` and call it `shown_path`. The caller receives the only reference.
+// Errors: those of input_open_profile and of the file of rules.
 enum err opened_new(const char *path,
                     const char *shown_path,
-                    const struct name_sources *sources,
-                    struct progress *progress,
+                    const struct opening *opening,
                     struct opened **out,
                     struct err_info *info) MUST_USE;
 
-// Wrap a profile that is already open and must outlive the result. ERR_NO_MEMORY.
+// Wrap a profile that is already open and must outlive the result, with the usual rules.
+// ERR_NO_MEMORY.
 enum err opened_borrow(const struct profile *profile, const char *path, struct opened **out)
     MUST_USE;
 void opened_unrefp(struct opened **opened);
