@@ -290,7 +290,7 @@ static enum err write_svg(const struct export_view *view, FILE *out)
 {
     CLEANUP(drawing_release)
     struct drawing drawing = {.view = view, .cost = view->usual_cost};
-    TRY(call_tree_build(&view->selection, CALL_TREE_BY_FUNCTION, &drawing.tree));
+    TRY(call_tree_build(&view->selection, CALL_TREE_BY_FUNCTION, false, &drawing.tree));
     TRY(call_tree_add_up(&drawing.tree));
     TRY(lay_out(&drawing));
     uint32_t height = HEAD_HEIGHT + (drawing.depth + 1) * FRAME_HEIGHT + FOOT_HEIGHT;

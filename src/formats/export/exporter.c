@@ -66,7 +66,7 @@ enum err export_view_build(const struct profile *profile,
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(choose_figures(&view, request, info));
     if (!request->exporter->is_flat) {
-        TRY(call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, &view.tree));
+        TRY(call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, false, &view.tree));
         TRY(call_tree_add_up(&view.tree));
     }
     *out = TAKE(view);

@@ -91,7 +91,9 @@ static MUST_USE enum err build_whole(const struct selection *selection, struct c
 {
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(assignment_release) struct assignment assignment = {0};
-    TRY(call_tree_build_shape(selection, CALL_TREE_BY_LOCATION, &sites.tree));
+    TRY(selection->trees != NULL
+            ? call_tree_build_frames(selection, CALL_TREE_ALL, &sites.tree)
+            : call_tree_build_shape(selection, CALL_TREE_BY_LOCATION, &sites.tree));
     TRY(assign(&sites, &assignment, selection));
     TRY(group_stacks(&sites, &assignment));
     *out = TAKE(sites);

@@ -32,7 +32,7 @@ struct call_site {
 DEFINE_VEC(call_site_vec, struct call_site);
 
 struct call_sites {
-    struct call_tree tree;      // owned; top-down, by location, without costs
+    struct call_tree tree;      // owned; top-down, by location; its costs may be missing
     struct call_site_vec sites; // owned
     struct u32_vec stacks;      // owned; nodes of `tree` with costs of their own, grouped by site
     // Sparse: most nodes have no costs of their own, and struct costs is large.

@@ -31,6 +31,7 @@ struct builder {
     const struct selection *selection; // borrowed
     enum call_tree_key key;
     const struct call_tree_folds *folds; // borrowed; NULL: no frames are folded
+    bool collapses;                      // a function that calls itself directly is one node
     struct located_vec run;              // owned; the frames of an unfolded run, innermost first
     struct map_u64 children; // owned; (parent, id and inlined) -> node, of parents with many
     struct call_tree tree;   // owned until it is returned
@@ -142,12 +143,17 @@ add_child(struct builder *builder, const struct call_tree_node *child, int count
     return ERR_OK;
 }
 
-// Move *at to its child for the location, which is made if it is new.
+// Move *at to its child for the location, which is made if it is new. With `collapses`, *at stays
+// if it has the same function.
 static MUST_USE enum err descend_to_child(
     struct builder *builder, uint32_t location, uint32_t frame, bool is_inlined, uint32_t *at)
 {
     bool by_location = builder->key == CALL_TREE_BY_LOCATION;
     const struct call_tree_node *parent = &builder->tree.nodes.items[*at];
+    if (builder->collapses && *at != 0 &&
+        function_of(builder, parent->location) == function_of(builder, location)) {
+        return ERR_OK;
+    }
     struct call_tree_node node = {.parent = *at,
                                   .first_child = REC_NONE,
                                   .next_sibling = parent->first_child,
@@ -366,17 +372,26 @@ static MUST_USE enum err sum_self(struct call_tree *tree, const struct selection
     return ERR_OK;
 }
 
-enum err call_tree_build_shape(const struct selection *selection,
-                               enum call_tree_key key,
-                               struct call_tree *out)
+static MUST_USE enum err build_shape(const struct selection *selection,
+                                     enum call_tree_key key,
+                                     bool collapses,
+                                     struct call_tree *out)
 {
     CLEANUP(builder_release)
-    struct builder builder = {.profile = selection->profile, .selection = selection, .key = key};
+    struct builder builder = {
+        .profile = selection->profile, .selection = selection, .key = key, .collapses = collapses};
     TRY(begin_tree(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(place_stacks(&builder, selection));
     *out = TAKE(builder.tree);
     return ERR_OK;
+}
+
+enum err call_tree_build_shape(const struct selection *selection,
+                               enum call_tree_key key,
+                               struct call_tree *out)
+{
+    return build_shape(selection, key, false, out);
 }
 
 enum err call_tree_build_sites(const struct selection *selection,
@@ -385,8 +400,11 @@ enum err call_tree_build_sites(const struct selection *selection,
                                struct call_tree *out)
 {
     CLEANUP(builder_release)
-    struct builder builder = {
-        .profile = selection->profile, .selection = selection, .key = key, .folds = folds};
+    struct builder builder = {.profile = selection->profile,
+                              .selection = selection,
+                              .key = key,
+                              .folds = folds,
+                              .collapses = folds->collapses};
     TRY(begin_tree(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(place_sites(&builder, selection));
@@ -395,24 +413,62 @@ enum err call_tree_build_sites(const struct selection *selection,
     return ERR_OK;
 }
 
-enum err
-call_tree_build(const struct selection *selection, enum call_tree_key key, struct call_tree *out)
+enum err call_tree_build(const struct selection *selection,
+                         enum call_tree_key key,
+                         bool collapses,
+                         struct call_tree *out)
 {
     CLEANUP(call_tree_release) struct call_tree tree = {0};
-    TRY(call_tree_build_shape(selection, key, &tree));
+    TRY(build_shape(selection, key, collapses, &tree));
     TRY(sum_self(&tree, selection));
     *out = TAKE(tree);
     return ERR_OK;
 }
 
+static MUST_USE enum err
+build_frames(const struct selection *selection, enum call_tree_frames frames, struct call_tree *out)
+{
+    static const struct call_tree_folds none_unfolded = {0};
+    const enum call_tree_key key = CALL_TREE_BY_LOCATION;
+    CLEANUP(call_tree_release) struct call_tree tree = {0};
+    TRY(frames == CALL_TREE_SITES ? call_tree_build_sites(selection, key, &none_unfolded, &tree)
+                                  : call_tree_build(selection, key, false, &tree));
+    TRY(call_tree_add_up(&tree));
+    *out = TAKE(tree);
+    return ERR_OK;
+}
+
+static enum err keep_all(const void *selection, void *out)
+{
+    return build_frames(selection, CALL_TREE_ALL, out);
+}
+
+static enum err keep_sites(const void *selection, void *out)
+{
+    return build_frames(selection, CALL_TREE_SITES, out);
+}
+
+static void release_kept(void *tree)
+{
+    call_tree_release(tree);
+}
+
 enum err call_tree_build_frames(const struct selection *selection,
-                                enum call_tree_key key,
                                 enum call_tree_frames frames,
                                 struct call_tree *out)
 {
-    static const struct call_tree_folds none_unfolded = {0};
-    return frames == CALL_TREE_SITES ? call_tree_build_sites(selection, key, &none_unfolded, out)
-                                     : call_tree_build(selection, key, out);
+    static const struct kept_kind kinds[] = {
+        [CALL_TREE_ALL] = {sizeof(*out), keep_all, release_kept},
+        [CALL_TREE_SITES] = {sizeof(*out), keep_sites, release_kept},
+    };
+    if (selection->trees == NULL) {
+        return build_frames(selection, frames, out);
+    }
+    const void *kept;
+    TRY(kept_results_get(selection->trees, &kinds[frames], selection, &kept));
+    *out = *(const struct call_tree *)kept;
+    out->is_lent = true;
+    return ERR_OK;
 }
 
 enum err call_tree_add_up(struct call_tree *tree)
@@ -441,6 +497,9 @@ enum err call_tree_functions(const struct profile *profile,
 
 void call_tree_release(struct call_tree *tree)
 {
+    if (tree->is_lent) {
+        *tree = (struct call_tree){0};
+    }
     call_tree_node_vec_release(&tree->nodes);
     costs_vec_release(&tree->self);
     costs_vec_release(&tree->total);

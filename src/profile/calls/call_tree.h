@@ -47,7 +47,7 @@ struct call_tree_folds {
         *names; // borrowed; by function: what stands for its name in paths. NULL: no paths
     const uint64_t *paths; // borrowed
     size_t path_count;
-    bool collapses; // a function that calls itself directly is in a path once
+    bool collapses; // a function that calls itself directly is one node, and in a path once
 };
 
 struct call_tree_node {
@@ -71,15 +71,17 @@ struct call_tree {
     struct costs_vec self;           // owned; by node
     struct costs_vec total;          // owned; by node; empty until call_tree_add_up
     struct u32_vec row_nodes;        // owned; by index in the selection: where its stack ends
+    bool is_lent;                    // all of this is borrowed from selection.trees
 };
 
-// Build a top-down tree, in time and memory proportional to the recording's nodes. Errors:
-// ERR_NO_MEMORY, ERR_LIMIT.
+// Build a top-down tree, in time and memory proportional to the recording's nodes. With
+// `collapses`, a function that calls itself directly is one node. Errors: ERR_NO_MEMORY, ERR_LIMIT.
 enum err call_tree_build_shape(const struct selection *selection,
                                enum call_tree_key key,
                                struct call_tree *out) MUST_USE; // without costs: `self` is empty
 enum err call_tree_build(const struct selection *selection,
                          enum call_tree_key key,
+                         bool collapses,
                          struct call_tree *out) MUST_USE;
 
 // Build a top-down tree of CALL_TREE_SITES. Errors: ERR_NO_MEMORY, ERR_LIMIT.
@@ -88,9 +90,10 @@ enum err call_tree_build_sites(const struct selection *selection,
                                const struct call_tree_folds *folds,
                                struct call_tree *out) MUST_USE;
 
-// Build a top-down tree with `frames`, all runs of wrapper frames folded. Its nodes have no paths.
+// Build a top-down tree by location with `frames` and with totals, all runs of wrapper frames
+// folded. Its nodes have no paths. It borrows from selection.trees if the selection has them, and
+// must not be changed.
 enum err call_tree_build_frames(const struct selection *selection,
-                                enum call_tree_key key,
                                 enum call_tree_frames frames,
                                 struct call_tree *out) MUST_USE;
 

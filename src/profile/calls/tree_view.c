@@ -2,8 +2,9 @@
 // tree_view: collapses, merges and searches trees. See tree_view.h; tree_view_pick.c picks the
 // nodes to show, and tree_view_cut.c removes the children of pruned ones.
 //
-// Each side's tree is added to the view node by node, parents first. A map finds a child by
-// (parent, id, inlined). Collapsing merges a node into its parent if both have the same function.
+// The tree of one recording is the view. Of two recordings, each side's tree is added to the view
+// node by node, parents first. A map finds a child by (parent, id, inlined). Collapsing merges a
+// node into its parent if both have the same function of the union.
 #include "profile/calls/tree_view.h"
 
 #include "base/compiler.h"
@@ -76,15 +77,12 @@ static MUST_USE enum err place_node(struct builder *builder, struct layer *layer
         layer->places.items[index] = parent;
         return ERR_OK;
     }
-    bool by_location = builder->spec.key == CALL_TREE_BY_LOCATION;
-    uint32_t id = by_location ? node->location : function;
-    uint64_t key = (uint64_t)parent << 32 | id << 1 | (by_location && node->is_inlined);
     uint32_t *place = &layer->places.items[index];
     const size_t count = builder->out->nodes.len;
-    TRY(map_u64_number(&builder->children, key, count, place));
+    TRY(map_u64_number(&builder->children, map_u64_pair(parent, function), count, place));
     if (*place == count) {
         TRY(add_node(builder, node, layer->side, parent, function, place));
-        builder->out->nodes.items[*place].id = id;
+        builder->out->nodes.items[*place].id = function;
     }
     return ERR_OK;
 }
@@ -186,7 +184,7 @@ static MUST_USE enum err side_tree_build(const struct code_union *code,
         return call_tree_build_sites(selection, spec.key, &folds, &out->tree);
     }
     if (spec.direction == CALL_TREE_TOP_DOWN) {
-        return call_tree_build(selection, spec.key, &out->tree);
+        return call_tree_build(selection, spec.key, spec.collapses, &out->tree);
     }
     struct bottom_up_tree built;
     TRY(bottom_up_tree_build(selection, spec.key, is_folded ? &folds : NULL, spec.collapses,
@@ -197,7 +195,6 @@ static MUST_USE enum err side_tree_build(const struct code_union *code,
 
 static MUST_USE enum err lay_out_nodes(struct tree_view *out,
                                        const struct side_tree *const *sides,
-                                       size_t side_count,
                                        struct tree_view_spec spec,
                                        struct cancel *cancel)
 {
@@ -208,26 +205,30 @@ static MUST_USE enum err lay_out_nodes(struct tree_view *out,
     uint32_t root;
     TRY(add_node(&builder, &sides[SIDE_NEW]->tree.nodes.items[0], SIDE_NEW, REC_NONE, REC_NONE,
                  &root));
-    for (size_t side = 0; side < side_count; side++) {
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
         layers[side]->tree = &sides[side]->tree;
         layers[side]->pruned = &sides[side]->pruned;
         layers[side]->profile = out->code->profiles[side];
         layers[side]->ids = &out->code->ids[side];
         TRY(place_layer(&builder, layers[side], cancel));
     }
-    for (size_t side = 0; side < side_count; side++) {
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
         TRY(add_up(out, layers[side]));
     }
     return take_row_nodes(out, &new, &sides[SIDE_NEW]->tree.row_nodes);
 }
 
-// Use a bottom-up tree of one recording as it is: its functions are those of the union, and it is
-// already collapsed.
+// Use the tree of one recording as it is: its functions are those of the union, and it is already
+// collapsed.
 static MUST_USE enum err
-adopt_node(struct tree_view *out, struct side_tree *side, const struct profile *profile)
+adopt_tree(struct tree_view *out, struct side_tree *side, const struct profile *profile)
 {
     struct call_tree *tree = &side->tree;
     TRY(call_tree_functions(profile, tree, &out->functions));
+    if (tree->total.len == 0) { // top-down: nothing is pruned
+        TRY(call_tree_add_up(tree));
+        TRY(flag_vec_resize(&side->pruned, tree->nodes.len));
+    }
     TRY(flag_vec_resize(&out->sides, tree->nodes.len)); // all 0: SIDE_NEW
     out->nodes = tree->nodes;
     out->self[SIDE_NEW] = tree->self;
@@ -252,12 +253,10 @@ enum err tree_view_build(const struct code_union *code,
     if (old != NULL) {
         TRY(side_tree_build(code, SIDE_OLD, old, spec, &old_side));
     }
-    if (old == NULL && spec.direction == CALL_TREE_BOTTOM_UP) {
-        TRY(adopt_node(&tree, &new_side, new->profile));
+    if (old == NULL) {
+        TRY(adopt_tree(&tree, &new_side, new->profile));
     } else {
-        TRY(lay_out_nodes(&tree, sides, old != NULL ? 2 : 1, spec, new->cancel));
-    }
-    if (old != NULL) {
+        TRY(lay_out_nodes(&tree, sides, spec, new->cancel));
         TRY(tree_view_cut(&tree));
     }
     *out = TAKE(tree);

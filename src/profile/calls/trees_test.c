@@ -610,7 +610,7 @@ static void inclusive_costs_count_recursion_once(void **state)
         CLEANUP(u32_vec_release) struct u32_vec keys = {0};
         CLEANUP(keyed_costs_release) struct keyed_costs costs = {0};
         draw(&model, "app", &fixture);
-        expect_ok(call_tree_build(&fixture.selection, CALL_TREE_BY_LOCATION, &tree));
+        expect_ok(call_tree_build(&fixture.selection, CALL_TREE_BY_LOCATION, false, &tree));
         expect_ok(call_tree_add_up(&tree));
         expect_ok(call_tree_functions(fixture.profile, &tree, &keys));
         size_t count = fixture.profile->code.functions.len;
@@ -632,6 +632,33 @@ static void inclusive_costs_count_recursion_once(void **state)
             expect_costs("inclusive", name, &costs.inclusive.items[function], inclusive[0],
                          inclusive[1]);
         }
+    }
+}
+
+static void kept_trees_are_built_once(void **state)
+{
+    (void)state;
+    static const enum call_tree_frames shapes[] = {CALL_TREE_ALL, CALL_TREE_SITES};
+    struct model model;
+    g_random = 1;
+    make_model(&model, NAMES);
+    CLEANUP(fixture_release) struct fixture fixture = {0};
+    CLEANUP(kept_results_release) struct kept_results trees = {0};
+    draw(&model, "app", &fixture);
+    kept_results_init(&trees);
+    for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+        CLEANUP(call_tree_release) struct call_tree own = {0};
+        CLEANUP(call_tree_release) struct call_tree first = {0};
+        CLEANUP(call_tree_release) struct call_tree second = {0};
+        fixture.selection.trees = NULL;
+        expect_ok(call_tree_build_frames(&fixture.selection, shapes[i], &own));
+        fixture.selection.trees = &trees;
+        expect_ok(call_tree_build_frames(&fixture.selection, shapes[i], &first));
+        expect_ok(call_tree_build_frames(&fixture.selection, shapes[i], &second));
+        assert_ptr_equal(first.nodes.items, second.nodes.items);
+        assert_int_equal(first.nodes.len, own.nodes.len);
+        assert_memory_equal(first.total.items, own.total.items,
+                            own.total.len * sizeof(own.total.items[0]));
     }
 }
 
@@ -691,6 +718,7 @@ int main(void)
         cmocka_unit_test(the_highest_nodes_are_picked_in_order),
         cmocka_unit_test(a_search_counts_each_stack_once),
         cmocka_unit_test(inclusive_costs_count_recursion_once),
+        cmocka_unit_test(kept_trees_are_built_once),
         cmocka_unit_test(filters_match_functions_files_and_modules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

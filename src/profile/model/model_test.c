@@ -329,7 +329,7 @@ static void answers_agree_with_counting_by_hand(void **state)
             CLEANUP(call_sites_release) struct call_sites sites = {0};
             expect_ok(call_sites_build(&selection, &sites));
             call_tree_release(&sites.tree); // rebuild with costs
-            expect_ok(call_tree_build(&selection, CALL_TREE_BY_LOCATION, &sites.tree));
+            expect_ok(call_tree_build(&selection, CALL_TREE_BY_LOCATION, false, &sites.tree));
             expect_ok(call_tree_add_up(&sites.tree));
             for (size_t s = 0; s < sites.stacks.len; s++) {
                 const uint32_t stack = sites.stacks.items[s];

@@ -90,7 +90,8 @@ struct selection {
     bool is_lent;              // what is owned belongs to another selection
     struct cancel *cancel;     // borrowed; the filter's
     struct kept_results *kept; // borrowed; shared by views of this selection; NULL: nothing is kept
-    struct progress *progress; // borrowed; shows the progress of long work; NULL: silent
+    struct kept_results *trees; // borrowed; the same for whole trees, which take much memory
+    struct progress *progress;  // borrowed; shows the progress of long work; NULL: silent
 };
 
 // Select the rows that pass. `filter` may be NULL: everything passes. A selection without rows is

@@ -264,7 +264,7 @@ static void recursion_keeps_every_frame_of_a_stack(void **state)
     select_rows(fixture.profile, &(struct filter){.function = "spin"}, &selection);
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     CLEANUP(bottom_up_tree_release) struct bottom_up_tree other = {0};
-    assert_int_equal(call_tree_build(&selection, CALL_TREE_BY_FUNCTION, &tree), ERR_OK);
+    assert_int_equal(call_tree_build(&selection, CALL_TREE_BY_FUNCTION, false, &tree), ERR_OK);
     assert_int_equal(call_tree_add_up(&tree), ERR_OK);
     assert_int_equal(bottom_up_tree_build(&selection, CALL_TREE_BY_FUNCTION, NULL, false,
                                           &bottom_up_default_bounds, &other),

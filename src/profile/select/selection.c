@@ -71,6 +71,7 @@ enum err selection_at_end(const struct selection *selection, struct selection *o
     part.shown = (struct flag_vec){0};
     part.starts = (struct flag_vec){0};
     part.kept = NULL;
+    part.trees = NULL;
     part.is_lent = false;
     part.is_everything = false;
     TRY(copy_flags(&selection->shown, &part.shown));

@@ -10,8 +10,7 @@ static MUST_USE enum err build_side(const struct code_union *code,
                                     enum call_tree_frames frames,
                                     struct function_tree *out)
 {
-    TRY(call_tree_build_frames(selection, CALL_TREE_BY_LOCATION, frames, &out->tree));
-    TRY(call_tree_add_up(&out->tree));
+    TRY(call_tree_build_frames(selection, frames, &out->tree));
     TRY(call_tree_functions(selection->profile, &out->tree, &out->functions));
     for (size_t i = 1; i < out->functions.len; i++) {
         out->functions.items[i] = code->ids[side].items[out->functions.items[i]];

@@ -244,8 +244,10 @@ static MUST_USE enum err select_one(struct query *query, enum side side, struct 
     if (side == SIDE_NEW) {
         query->filter = filter;
     }
-    if (query->settings->filter == NULL && filter_is_absent(query->request)) {
-        *out = selection_lend(&opened->everything, query->cancel);
+    if (filter_is_absent(query->request)) {
+        const struct selection *whole =
+            query->settings->filter == NULL ? &opened->everything : query->settings->selection;
+        *out = selection_lend(whole, query->cancel);
         return ERR_OK;
     }
     enum err problem = profile_select(profile, &filter, out, &query->problem->info);

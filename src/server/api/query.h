@@ -25,7 +25,8 @@ struct server_settings {
     const char *tool_version;
     const char *editor; // pattern of a link; NULL: none
     bool hides_sources;
-    const struct filter *filter; // also applies to every query; NULL: none
+    const struct filter *filter;       // also applies to every query; NULL: none
+    const struct selection *selection; // what it selects; may keep results. NULL without a filter
 };
 
 struct query {

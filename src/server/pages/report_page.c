@@ -92,7 +92,10 @@ DEFINE_VEC(scope_vec, struct scope);
 struct writer {
     const struct report_page *page;
     struct server_settings settings;
-    struct snapshot *snapshot; // owned reference
+    struct selection selected;      // by the page's filter; has `kept`
+    struct kept_results kept;       // what answers for the whole page share
+    struct kept_results kept_trees; // which take much memory
+    struct snapshot *snapshot;      // owned reference
     struct tree_cache trees;
     struct cut cut;
     struct scope_vec scopes; // available ones
@@ -103,6 +106,9 @@ struct writer {
 static void writer_release(struct writer *writer)
 {
     tree_cache_release(&writer->trees);
+    kept_results_release(&writer->kept);
+    kept_results_release(&writer->kept_trees);
+    selection_release(&writer->selected);
     snapshot_unref(writer->snapshot);
     scope_vec_release(&writer->scopes);
     strbuf_release(&writer->blocks);
@@ -269,13 +275,11 @@ find_scopes(const struct selection *selection, bool threads, struct scope_vec *o
 static MUST_USE enum err choose_scopes(struct writer *writer)
 {
     const struct filter *filter = writer->page->filter;
-    CLEANUP(selection_release) struct selection selection = {0};
     if (filter != NULL && (filter->pid != 0 || filter->thread != NULL)) {
         return ERR_OK;
     }
-    TRY(profile_select(writer->page->profile, filter, &selection, NULL));
-    TRY(find_scopes(&selection, false, &writer->scopes));
-    return find_scopes(&selection, true, &writer->scopes);
+    TRY(find_scopes(&writer->selected, false, &writer->scopes));
+    return find_scopes(&writer->selected, true, &writer->scopes);
 }
 
 static const struct asset *find_only(const char *suffix)
@@ -355,6 +359,17 @@ static MUST_USE enum err write_page(const struct writer *writer, FILE *out)
     return ERR_OK;
 }
 
+static MUST_USE enum err select_page(struct writer *writer)
+{
+    TRY(profile_select(writer->page->profile, writer->page->filter, &writer->selected, NULL));
+    kept_results_init(&writer->kept);
+    kept_results_init(&writer->kept_trees);
+    writer->selected.kept = &writer->kept;
+    writer->selected.trees = &writer->kept_trees;
+    writer->settings.selection = &writer->selected;
+    return ERR_OK;
+}
+
 enum err report_page_write(const struct report_page *page, FILE *out)
 {
     CLEANUP(writer_release)
@@ -365,6 +380,7 @@ enum err report_page_write(const struct report_page *page, FILE *out)
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
     TRY(opened_borrow(page->profile, page->path, &opened));
     TRY(snapshot_new(1, opened, NULL, &writer.snapshot));
+    TRY(select_page(&writer));
     TRY(choose_scopes(&writer));
     TRY(add_all_that_fits(&writer));
     return write_page(&writer, out);

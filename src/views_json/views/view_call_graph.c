@@ -109,8 +109,7 @@ static MUST_USE enum err rank_functions(struct keyed_table *table)
 static MUST_USE enum err
 build_graph(const struct view *view, enum call_tree_frames frames, struct call_graph *graph)
 {
-    TRY(call_tree_build_frames(view->selection, CALL_TREE_BY_LOCATION, frames, &graph->tree));
-    TRY(call_tree_add_up(&graph->tree));
+    TRY(call_tree_build_frames(view->selection, frames, &graph->tree));
     TRY(call_tree_functions(view->profile, &graph->tree, &graph->functions));
     struct keyed_table *tables[] = {&graph->edges, &graph->locations, &graph->lines};
     size_t count = graph->tree.nodes.len;

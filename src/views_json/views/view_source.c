@@ -76,7 +76,7 @@ static MUST_USE enum err sum_lines(const struct selection *selection,
     if (selection == NULL || !find_file(selection->profile, path, &file)) {
         return ERR_OK;
     }
-    TRY(call_tree_build(selection, CALL_TREE_BY_LOCATION, &tree));
+    TRY(call_tree_build(selection, CALL_TREE_BY_LOCATION, false, &tree));
     TRY(call_tree_add_up(&tree));
     TRY(key_locations(&selection->profile->code.locations, file, lines, &location_keys));
     TRY(u32_vec_resize(&keys, tree.nodes.len));
