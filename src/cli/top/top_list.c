@@ -52,8 +52,10 @@ static void append_error(struct top_drawing *d, const char *text)
     strbuf_printf(&d->line, "%*s%s  ", (int)(columns > used ? columns - used : 0), "", text);
 }
 
-// Append function and place of a location in the rest of the line.
-static void append_location(struct top_drawing *d, uint32_t location, bool is_inlined)
+// Append function and place of a location in the rest of the line. `inner`: the number of further
+// frames that the line stands for.
+static void
+append_location(struct top_drawing *d, uint32_t location, bool is_inlined, uint32_t inner)
 {
     const struct profile *profile = d->model->sample->profile;
     CLEANUP(strbuf_release) struct strbuf place = {0};
@@ -67,8 +69,15 @@ static void append_location(struct top_drawing *d, uint32_t location, bool is_in
     const size_t room = rest > FUNCTION_COLUMNS_MIN + 2 ? rest - FUNCTION_COLUMNS_MIN - 2 : 0;
     screen_append_cut(&cut, strbuf_text(&place),
                       min_u64(min_u64(room, rest / 2), PLACE_COLUMNS_MAX), SCREEN_CUT_START);
+    char others[96] = "";
+    if (inner > 0) {
+        (void)snprintf(others, sizeof(others), " (+ %s)",
+                       format_things(inner, "frame", "frames").text); // fits
+    }
     const size_t taken = cut.len > 0 ? screen_columns(strbuf_text(&cut)) + 2 : 0;
-    location_append_function(&d->line, profile, location, is_inlined, rest - min_u64(taken, rest));
+    location_append_function(&d->line, profile, location, is_inlined,
+                             rest - min_u64(taken + strlen(others), rest));
+    strbuf_append_text(&d->line, others);
     if (cut.len > 0) {
         top_drawing_blank_to(&d->line, d->size.width - (taken - 2), 2);
         strbuf_append_text(&d->line, strbuf_text(&cut));
@@ -124,7 +133,7 @@ enum err top_list_draw(struct top_drawing *d, size_t lines)
             for (size_t column = 0; column < ARRAY_LEN(shown); column++) {
                 append_cells(d, row, column);
             }
-            append_location(d, site->location, false); // the place says more
+            append_location(d, site->location, false, 0); // the place says more
         } else if (i == 0) {
             strbuf_append_text(&d->line, model->filter.len > 0 ? "No call site matches the filter."
                                                                : "Nothing was allocated so far.");
@@ -150,7 +159,7 @@ static void append_stack_line(struct top_drawing *d, const struct top_stack_line
 {
     if (!line->is_title) {
         strbuf_append_text(&d->line, "    ");
-        append_location(d, line->location, line->is_inlined);
+        append_location(d, line->location, line->is_inlined, line->inner);
         return;
     }
     const uint64_t blocks = costs_get(&line->costs, COST_LEAKED_ALLOCATIONS);

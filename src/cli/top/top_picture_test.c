@@ -78,6 +78,31 @@ static void rates_have_at_most_five_characters(void **state)
     }
 }
 
+// As in the report, a run of wrapper frames is one line, and frames outside main are not shown.
+static void stacks_fold_wrapper_frames(void **state)
+{
+    (void)state;
+    static const char wrapped[] =
+        "__libc_start_main;main(a.cpp:9);void std::vector<int>::push_back(int)(v.h:1);"
+        "void std::vector<int>::_M_realloc_insert(int)(v.h:2);"
+        "std::allocator<int>::allocate(unsigned long)(v.h:3) 10 1000 0 0 0 0 10 1000\n"
+        "@0 10 1000 0 0 0\n";
+    static const char *const lines[] = {
+        "    std::vector<int>::push_back(int) (+ 2 frames)                          v.h:1",
+        "    main                                                                 a.cpp:9", ""};
+    const struct top_size size = {80, 24, false};
+    CLEANUP(top_model_release) struct top_model model = {0};
+    CLEANUP(top_picture_release) struct top_picture picture = {0};
+    model.lines = top_picture_list_lines(size);
+    assert_int_equal(top_model_take(&model, test_sample(wrapped, 2000)), ERR_OK);
+    press(&model, TOP_KEY_ENTER);
+    draw(&model, size, &picture);
+    const size_t head = head_line(&picture);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        assert_string_equal(top_picture_text(&picture, head + 2 + i), lines[i]);
+    }
+}
+
 static void the_usual_screen_has_every_part(void **state)
 {
     (void)state;
@@ -386,6 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_have_at_most_five_characters),
+        cmocka_unit_test(stacks_fold_wrapper_frames),
         cmocka_unit_test(the_usual_screen_has_every_part),
         cmocka_unit_test(the_finding_is_shown_in_whole_sentences),
         cmocka_unit_test(a_module_is_shown_once),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "cli/text/location_text.h"
 #include "formats/import/input_file.h"
 
 enum {
@@ -88,18 +89,46 @@ select_site(const struct top_sample *sample, size_t site, struct selection *out)
     return ERR_OK;
 }
 
-static MUST_USE enum err
-list_stack(const struct call_sites *sites, uint32_t stack, struct top_stack_line_vec *out)
+// Whether the frame of a location extends the run of wrapper frames that the last line has.
+static bool extends_run(const struct top_sample *sample,
+                        const struct top_stack_line_vec *lines,
+                        uint32_t location)
+{
+    const struct top_stack_line *last = &lines->items[lines->len - 1];
+    return !last->is_title && profile_is_wrapper(sample->profile, location) &&
+           profile_is_wrapper(sample->profile, last->location);
+}
+
+static bool is_outside_main(const struct top_sample *sample, const struct top_stack_line *line)
+{
+    return function_is_outside_main(profile_location_function(sample->profile, line->location));
+}
+
+static MUST_USE enum err list_stack(const struct top_sample *sample,
+                                    const struct call_sites *sites,
+                                    uint32_t stack,
+                                    struct top_stack_line_vec *out)
 {
     const struct top_stack_line title = {.is_title = true,
                                          .costs = *call_sites_costs(sites, stack)};
     TRY(top_stack_line_vec_push(out, title));
+    const size_t first = out->len;
     const struct call_tree_node *nodes = sites->tree.nodes.items;
     for (uint32_t node = stack; nodes[node].parent != REC_NONE; node = nodes[node].parent) {
-        TRY(top_stack_line_vec_push(out,
-                                    (struct top_stack_line){.location = nodes[node].location,
-                                                            .is_inlined = nodes[node].is_inlined}));
+        struct top_stack_line line = {.location = nodes[node].location,
+                                      .is_inlined = nodes[node].is_inlined};
+        if (extends_run(sample, out, line.location)) {
+            line.inner = out->items[out->len - 1].inner + 1;
+            line.is_inlined = false;
+            out->len--;
+        }
+        TRY(top_stack_line_vec_push(out, line));
     }
+    size_t shown = out->len;
+    while (shown > first && is_outside_main(sample, &out->items[shown - 1])) {
+        shown--;
+    }
+    out->len = shown > first ? shown : out->len;
     return ERR_OK;
 }
 
@@ -120,7 +149,7 @@ top_sample_stacks(const struct top_sample *sample, size_t site, struct top_stack
         TRY(call_sites_ranked_stacks(&sites, found, COST_ALLOCATIONS, &stacks));
     }
     for (size_t i = 0; i < stacks.len && i < STACKS_MAX; i++) {
-        TRY(list_stack(&sites, stacks.items[i], out));
+        TRY(list_stack(sample, &sites, stacks.items[i], out));
     }
     return ERR_OK;
 }

@@ -50,12 +50,14 @@ static inline uint32_t top_sample_state(const struct top_sample *sample)
 // RSS of all processes at their last samples; 0 if there is none.
 uint64_t top_sample_rss_bytes(const struct top_sample *sample);
 
-// A line about a stack of a call site: its costs, or one frame of it, innermost first.
+// A line about a stack of a call site: its costs, or one frame of it, innermost first. Several
+// wrapper frames in a row are one line, with the outermost, as in the report.
 struct top_stack_line {
     bool is_title;
     struct costs costs; // of a title
     uint32_t location;  // of a frame
     bool is_inlined;
+    uint32_t inner; // further wrapper frames that the line stands for
 };
 
 DEFINE_VEC(top_stack_line_vec, struct top_stack_line);
