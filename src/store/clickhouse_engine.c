@@ -79,7 +79,7 @@ static void append_value(struct strbuf *out, const struct store_value *value, bo
         strbuf_append_text(out, is_literal ? "NULL" : "\\N");
         break;
     case STORE_INTEGER:
-        strbuf_printf(out, "%lld", (long long)value->integer);
+        strbuf_append_integer(out, value->integer);
         break;
     case STORE_UNSIGNED:
         strbuf_printf(out, "%llu", (unsigned long long)value->integer);
@@ -370,20 +370,9 @@ static enum err clickhouse_commit(struct store *engine, struct err_info *info)
     return ERR_OK;
 }
 
-static MUST_USE enum err
-run_statement(struct clickhouse_engine *e, const char *statement, struct err_info *info)
+static enum err clickhouse_run(struct store *engine, const char *sql, struct err_info *info)
 {
-    return send_statement(e, statement, NULL, "", NULL, info);
-}
-
-// Run statements, ended by NULL.
-static MUST_USE enum err
-run_all(struct clickhouse_engine *e, const char *const *statements, struct err_info *info)
-{
-    for (; *statements != NULL; statements++) {
-        TRY(run_statement(e, *statements, info));
-    }
-    return ERR_OK;
+    return send_statement(clickhouse_of(engine), sql, NULL, "", NULL, info);
 }
 
 static enum err
@@ -398,7 +387,7 @@ remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct
         }
         strbuf_append_char(&statement, ')');
         TRY(strbuf_result(&statement));
-        TRY(run_statement(clickhouse_of(engine), strbuf_text(&statement), info));
+        TRY(clickhouse_run(engine, strbuf_text(&statement), info));
     }
     return ERR_OK;
 }
@@ -443,7 +432,7 @@ static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_
                           " FROM %s.recordings WHERE unknown LIKE '%%,%s,%%')",
                           tables[t], key, database, key);
             TRY(strbuf_result(&sql));
-            TRY(run_statement(e, strbuf_text(&sql), info));
+            TRY(clickhouse_run(&e->engine, strbuf_text(&sql), info));
         }
     }
     return ERR_OK;
@@ -458,6 +447,7 @@ upgrade_schema(struct clickhouse_engine *e, int64_t *version, struct err_info *i
     int64_t columns = 0;
     int64_t plain = 0;
     int64_t live = 0;
+    int64_t runs = 0;
     int64_t distributed = 0;
     TRY(count_in_system(
         e, "columns WHERE database=?1 AND table='recordings' AND name='interval_bytes'", &columns,
@@ -468,6 +458,8 @@ upgrade_schema(struct clickhouse_engine *e, int64_t *version, struct err_info *i
                         &plain, info));
     TRY(count_in_system(e, "columns WHERE database=?1 AND table='rows' AND name='live_blocks'",
                         &live, info));
+    TRY(count_in_system(e, "columns WHERE database=?1 AND table='recordings' AND name='run_order'",
+                        &runs, info));
     if (*version < STORE_VERSION) {
         TRY(count_in_system(
             e, "tables WHERE database=?1 AND name='recordings' AND engine='Distributed'",
@@ -479,12 +471,13 @@ upgrade_schema(struct clickhouse_engine *e, int64_t *version, struct err_info *i
                        "server with this cairn, which changes columns",
                        strbuf_text(&e->database));
     }
-    TRY(columns > 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_interval, info));
-    TRY(plain == 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_unknown, info));
+    TRY(columns > 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_interval, info));
+    TRY(plain == 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_unknown, info));
     TRY(*version < 3 ? forget_unknown(e, info) : ERR_OK);
-    TRY(live > 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_live, info));
+    TRY(live > 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_live, info));
+    TRY(runs > 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_runs, info));
     if (*version < STORE_VERSION) {
-        TRY(run_statement(e, CLICKHOUSE_MARK, info));
+        TRY(clickhouse_run(&e->engine, CLICKHOUSE_MARK, info));
     }
     *version = STORE_VERSION;
     return ERR_OK;
@@ -503,7 +496,7 @@ check_schema(struct clickhouse_engine *e, bool creates, struct err_info *info)
                        strbuf_text(&e->database));
     }
     if (tables == 0) {
-        TRY(run_all(e, clickhouse_dialect.schema, info));
+        TRY(engine_run_all(&e->engine, clickhouse_dialect.schema, info));
     }
     TRY(engine_number(&e->engine, "SELECT max(version) FROM cairn_store", database, &version,
                       info));
@@ -551,6 +544,7 @@ static const struct engine_kind clickhouse_kind = {
     .dialect = &clickhouse_dialect,
     .close = close_engine,
     .query = clickhouse_query,
+    .run = clickhouse_run,
     .begin = clickhouse_begin,
     .put = clickhouse_put,
     .commit = clickhouse_commit,

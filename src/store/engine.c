@@ -25,3 +25,11 @@ enum err engine_number(struct store *engine,
     *out = store_table_rows(&table) > 0 ? store_table_integer(&table, 0, 0) : 0;
     return ERR_OK;
 }
+
+enum err engine_run_all(struct store *engine, const char *const *statements, struct err_info *info)
+{
+    for (; *statements != NULL; statements++) {
+        TRY(engine->kind->run(engine, *statements, info));
+    }
+    return ERR_OK;
+}

@@ -33,12 +33,16 @@ struct dialect {
     const char *left_join; // {JOIN}: takes at most one row of the right side
     const char *in;        // {IN}: in a table of all machines
     const char *integer;   // {INT}: the type of whole numbers
+    const char
+        *position; // the function that finds a text in another: 1 for its start, 0: not there
     const char *insert[PART_COUNT];
     const char *const *schema;       // statements, ended by NULL
     const char *const *add_interval; // the same, from version 1 to 2
     const char *const *add_unknown;  // and to 3
     const char *const *add_live;     // and to 4
-    const char *const *show_live;    // of SQLite, instead of the latter: views of this connection
+    const char *const *add_runs;     // and to 5
+    const char *const *show_live;    // of SQLite, instead of the last two: views of this connection
+    const char *const *show_runs;    // and instead of the last
 };
 
 struct store;
@@ -55,6 +59,8 @@ struct engine_kind {
                       bool is_foreign,
                       struct store_table *out,
                       struct err_info *info);
+    // Run one statement of ours that has no answer.
+    enum err (*run)(struct store *engine, const char *sql, struct err_info *info);
     enum err (*begin)(struct store *engine, struct err_info *info);
     enum err (*put)(struct store *engine,
                     enum store_part part,
@@ -84,6 +90,10 @@ enum err engine_number(struct store *engine,
                        int64_t *out,
                        struct err_info *info) MUST_USE;
 
+// Run statements, ended by NULL.
+enum err engine_run_all(struct store *engine, const char *const *statements, struct err_info *info)
+    MUST_USE;
+
 // End the opening of an engine: give it to *out, or close it if there was a problem, and return
 // that. For the engines.
 enum err engine_finish_open(struct store *engine, enum err problem, struct store **out) MUST_USE;
@@ -102,5 +112,5 @@ clickhouse_engine_open(const char *url, bool creates, struct store **out, struct
 
 // The number of the schema.
 enum {
-    STORE_VERSION = 4
+    STORE_VERSION = 5
 };

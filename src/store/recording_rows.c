@@ -2,6 +2,7 @@
 // recording_rows: see recording_rows.h.
 #include "store/recording_rows.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,26 +21,16 @@
 #include <xxhash.h>
 
 enum {
-    NAMES_MAX = 8, // texts of one table row
+    NAMES_MAX = 8,        // texts of one table row
+    RECORDING_FACTS = 19, // columns of `recordings` before the costs
 };
-
-// The merged costs of a stack.
-struct stack_costs {
-    int64_t id;
-    int64_t function;
-    struct costs costs;
-};
-
-DEFINE_VEC(stack_costs_vec, struct stack_costs);
 
 struct work {
     const struct recording_source *source; // borrowed
     const struct profile *profile;         // borrowed
-    struct store *engine;                  // borrowed
-    struct err_info *info;                 // borrowed
-    struct u64_vec functions;              // owned; by function: its id, 0 before it was put
-    struct map_u64 by_id;                  // owned; id of a stack: index in `stacks`
-    struct stack_costs_vec stacks;         // owned
+    struct recording_rows *rows;           // borrowed
+    struct u64_vec functions;              // owned; by function: its id, 0 before it was added
+    struct map_u64 by_id;                  // owned; id of a stack: index in the rows' costs
     struct strbuf texts[NAMES_MAX];        // owned; scratch
 };
 
@@ -47,7 +38,6 @@ static void work_release(struct work *work)
 {
     u64_vec_release(&work->functions);
     map_u64_release(&work->by_id);
-    stack_costs_vec_release(&work->stacks);
     for (size_t i = 0; i < NAMES_MAX; i++) {
         strbuf_release(&work->texts[i]);
     }
@@ -74,13 +64,22 @@ static struct store_value clean_text(struct work *work, size_t at, const char *t
     return store_text(strbuf_text(out));
 }
 
-static MUST_USE enum err
-put_row(struct work *work, enum store_part part, const struct store_value *values, size_t count)
+static MUST_USE enum err add_row(struct work *work,
+                                 struct store_table *table,
+                                 const struct store_value *values,
+                                 size_t count)
 {
     for (size_t i = 0; i < NAMES_MAX; i++) {
         TRY(strbuf_result(&work->texts[i]));
     }
-    return work->engine->kind->put(work->engine, part, values, count, work->info);
+    for (size_t i = table->names.len; i < count; i++) {
+        TRY(store_table_add_column(table, ""));
+    }
+    for (size_t i = 0; i < count; i++) {
+        const bool is_text = values[i].kind == STORE_TEXT;
+        TRY(store_table_add(table, &values[i], is_text ? strlen(values[i].text) : 0));
+    }
+    return ERR_OK;
 }
 
 static const char *module_of(const struct work *work, uint32_t module, bool wants_build_id)
@@ -93,7 +92,7 @@ static const char *module_of(const struct work *work, uint32_t module, bool want
                           : path_file_name(profile_string(work->profile, found->path));
 }
 
-// Find the id of a function, and put it when it is seen first. REC_NONE: no function.
+// Find the id of a function, and add it when it is seen first. REC_NONE: no function.
 static MUST_USE enum err find_function(struct work *work, uint32_t function, int64_t *out)
 {
     enum {
@@ -129,7 +128,7 @@ static MUST_USE enum err find_function(struct work *work, uint32_t function, int
     values[2] = store_text(strbuf_text(&work->texts[SHORT_NAME]));
     const int64_t id = hash_of(key);
     values[0] = store_integer(id != 0 ? id : 1);
-    TRY(put_row(work, PART_FUNCTIONS, values, ARRAY_LEN(values)));
+    TRY(add_row(work, &work->rows->functions, values, ARRAY_LEN(values)));
     *known = (uint64_t)values[0].integer;
     *out = values[0].integer;
     return ERR_OK;
@@ -147,7 +146,10 @@ append_frames(struct work *work, const struct call_tree *tree, uint32_t node, st
     for (; node != 0; node = tree->nodes.items[node].parent) {
         int64_t id = 0;
         TRY(find_function(work, function_at(work, tree->nodes.items[node].location), &id));
-        strbuf_printf(out, "%s%lld", out->len > 0 ? "," : "", (long long)id);
+        if (out->len > 0) {
+            strbuf_append_char(out, ',');
+        }
+        strbuf_append_integer(out, id);
     }
     return ERR_OK;
 }
@@ -173,23 +175,28 @@ static MUST_USE enum err add_stack(struct work *work,
     strbuf_clear(frames);
     TRY(append_frames(work, &sites->tree, node, frames));
     strbuf_clear(key);
-    strbuf_printf(key, "%lld\n%s\n%u\n%s", (long long)stack.function, file_value.text, line,
-                  strbuf_text(frames));
+    strbuf_append_integer(key, stack.function);
+    strbuf_append_char(key, '\n');
+    strbuf_append_text(key, file_value.text);
+    strbuf_append_char(key, '\n');
+    strbuf_append_integer(key, line);
+    strbuf_append_char(key, '\n');
+    strbuf_append(key, strbuf_text(frames), frames->len);
     stack.id = hash_of(key);
     const uint32_t *known = map_u64_find(&work->by_id, (uint64_t)stack.id);
     if (known != NULL) {
-        costs_add(&work->stacks.items[*known].costs, &stack.costs);
+        costs_add(&work->rows->costs.items[*known].costs, &stack.costs);
         return ERR_OK;
     }
     const struct store_value values[] = {store_integer(stack.id), store_integer(stack.function),
                                          file_value, store_integer(line),
                                          store_text(strbuf_text(frames))};
-    TRY(put_row(work, PART_STACKS, values, ARRAY_LEN(values)));
-    TRY(map_u64_put(&work->by_id, (uint64_t)stack.id, (uint32_t)work->stacks.len));
-    return stack_costs_vec_push(&work->stacks, stack);
+    TRY(add_row(work, &work->rows->stacks, values, ARRAY_LEN(values)));
+    TRY(map_u64_put(&work->by_id, (uint64_t)stack.id, (uint32_t)work->rows->costs.len));
+    return stack_costs_vec_push(&work->rows->costs, stack);
 }
 
-static MUST_USE enum err put_stacks(struct work *work)
+static MUST_USE enum err add_stacks(struct work *work)
 {
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     TRY(call_sites_build(work->source->selection, &sites));
@@ -209,10 +216,9 @@ static struct store_value clamped_number(uint64_t number)
 
 // Return a cost; NULL if the recording does not know it.
 static struct store_value
-known_cost(const struct work *work, const struct costs *costs, enum cost cost)
+known_cost(const struct recording_rows *rows, const struct costs *costs, enum cost cost)
 {
-    return selection_knows(work->source->selection, cost) ? clamped_number(costs->values[cost])
-                                                          : (struct store_value){0};
+    return rows->knows_costs[cost] ? clamped_number(costs->values[cost]) : (struct store_value){0};
 }
 
 static const char *chosen_label(const char *label, const char *recorded)
@@ -233,47 +239,36 @@ static const char *program_version(const struct work *work)
     return "";
 }
 
-// The facts that `recordings` and each of `rows` have. Their texts are in scratch buffers 0 to 2.
-struct facts {
-    struct store_value service;
-    struct store_value version;
-    struct store_value host;
-    struct store_value time;
-};
-
-static struct facts facts_of(struct work *work)
+// A run is what began at one time on one machine as one process.
+static int64_t run_of(struct work *work)
 {
-    const struct store_labels *labels = work->source->labels;
-    const struct rec_meta *meta = &work->profile->recording.meta;
-    const char *program = path_file_name(profile_string(work->profile, meta->program));
-    return (struct facts){
-        .service = clean_text(work, 0, chosen_label(labels->service, program)),
-        .version = clean_text(work, 1, chosen_label(labels->version, program_version(work))),
-        .host = clean_text(work, 2,
-                           chosen_label(labels->host, profile_string(work->profile, meta->host))),
-        .time = clamped_number(meta->start_unix_ns / NS_PER_S),
+    enum {
+        KEY = 6
     };
+    const struct rec_meta *meta = &work->profile->recording.meta;
+    struct strbuf *key = &work->texts[KEY];
+    if (meta->start_unix_ns == 0) {
+        return work->source->id;
+    }
+    strbuf_clear(key);
+    strbuf_printf(key, "%" PRIu64 "\n%u\n%s\n%s\n%s", meta->start_unix_ns, meta->pid,
+                  profile_string(work->profile, meta->host),
+                  profile_string(work->profile, meta->program),
+                  profile_string(work->profile, meta->command_line));
+    const int64_t run = hash_of(key);
+    return run != 0 ? run : 1;
 }
 
-static MUST_USE enum err put_rows(struct work *work, const struct facts *facts)
+// Where a state is among those of its run: by its length, and by its content if two are equally
+// long, so that one of them is the last.
+static int64_t order_in_run(const struct work *work, uint64_t runtime_ms)
 {
-    for (size_t i = 0; i < work->stacks.len; i++) {
-        const struct stack_costs *stack = &work->stacks.items[i];
-        struct store_value values[7 + COST_COUNT] = {
-            facts->service,
-            facts->version,
-            facts->host,
-            facts->time,
-            store_integer(work->source->id),
-            store_integer(stack->id),
-            store_integer(stack->function),
-        };
-        for (int cost = 0; cost < COST_COUNT; cost++) {
-            values[7 + cost] = known_cost(work, &stack->costs, (enum cost)cost);
-        }
-        TRY(put_row(work, PART_ROWS, values, ARRAY_LEN(values)));
-    }
-    return ERR_OK;
+    enum {
+        CONTENT_BITS = 20,
+    };
+    const uint64_t most_ms = (1ULL << (63 - CONTENT_BITS)) - 1;
+    const uint64_t content = (uint64_t)work->source->id & ((1U << CONTENT_BITS) - 1);
+    return (int64_t)((runtime_ms < most_ms ? runtime_ms : most_ms) << CONTENT_BITS | content);
 }
 
 static uint64_t lost_events(const struct recording *recording)
@@ -290,7 +285,7 @@ static struct store_value unknown_costs(struct work *work, size_t at)
 {
     strbuf_clear(&work->texts[at]);
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        if (!selection_knows(work->source->selection, (enum cost)cost)) {
+        if (!work->rows->knows_costs[cost]) {
             strbuf_printf(&work->texts[at], ",%s,", cost_get_info((enum cost)cost)->key);
         }
     }
@@ -312,26 +307,29 @@ static bool looks_like_oom(const struct profile *profile)
            (is_marked && recording->meta.state == REC_STATE_RUNNING);
 }
 
-static MUST_USE enum err put_recording(struct work *work, const struct facts *facts)
+static MUST_USE enum err add_recording(struct work *work)
 {
     const struct recording *recording = &work->profile->recording;
     const struct rec_meta *meta = &recording->meta;
+    const struct store_labels *labels = work->source->labels;
+    const char *program = path_file_name(profile_string(work->profile, meta->program));
+    const char *host = profile_string(work->profile, meta->host);
     struct summary summary;
     TRY(summary_build(work->source->selection, &summary));
     const struct sampling sampling = sampling_of(recording);
-    struct store_value values[19 + COST_COUNT + 1] = {
+    struct store_value values[RECORDING_FACTS + COST_COUNT + 3] = {
         store_integer(work->source->id),
-        facts->service,
-        facts->version,
-        facts->host,
-        facts->time,
+        clean_text(work, 0, chosen_label(labels->service, program)),
+        clean_text(work, 1, chosen_label(labels->version, program_version(work))),
+        clean_text(work, 2, chosen_label(labels->host, host)),
+        clamped_number(meta->start_unix_ns / NS_PER_S),
         clean_text(work, 3, work->source->path),
         clean_text(work, 4, profile_string(work->profile, meta->program)),
         clean_text(work, 5, profile_string(work->profile, meta->command_line)),
-        store_text(work->source->labels->labels), // JSON, escaped already
+        store_text(labels->labels), // JSON, escaped already
         store_text(profile_state_name(work->profile)),
         store_integer(meta->exit_status),
-        store_integer(work->source->labels->is_oom || looks_like_oom(work->profile)),
+        store_integer(labels->is_oom || looks_like_oom(work->profile)),
         store_integer(sampling.is_sampled),
         unknown_costs(work, 7),
         clamped_number(summary.runtime_ms),
@@ -341,29 +339,128 @@ static MUST_USE enum err put_recording(struct work *work, const struct facts *fa
         clamped_number(lost_events(recording)),
     };
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        values[19 + cost] = known_cost(work, &summary.costs, (enum cost)cost);
+        values[RECORDING_FACTS + cost] = known_cost(work->rows, &summary.costs, (enum cost)cost);
     }
-    values[19 + COST_COUNT] = clamped_number(sampling.is_sampled ? sampling.bytes : 0);
-    return put_row(work, PART_RECORDINGS, values, ARRAY_LEN(values));
+    struct store_value *last = values + RECORDING_FACTS + COST_COUNT;
+    last[0] = clamped_number(sampling.is_sampled ? sampling.bytes : 0);
+    last[1] = store_integer(run_of(work));
+    last[2] = store_integer(order_in_run(work, summary.runtime_ms));
+    return add_row(work, &work->rows->recording, values, ARRAY_LEN(values));
 }
 
-static MUST_USE enum err put_all(struct work *work)
+static MUST_USE enum err add_all(struct work *work)
 {
-    TRY(u64_vec_resize(&work->functions, work->profile->code.functions.len + 1));
-    TRY(put_stacks(work));
-    const struct facts facts = facts_of(work);
-    if (!work->source->has_rows) {
-        TRY(put_rows(work, &facts));
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        work->rows->knows_costs[cost] = selection_knows(work->source->selection, (enum cost)cost);
     }
-    return put_recording(work, &facts);
+    TRY(u64_vec_resize(&work->functions, work->profile->code.functions.len + 1));
+    TRY(add_stacks(work));
+    return add_recording(work);
 }
 
-enum err recording_rows_put(const struct recording_source *source,
+void recording_rows_release(struct recording_rows *rows)
+{
+    store_table_release(&rows->functions);
+    store_table_release(&rows->stacks);
+    store_table_release(&rows->recording);
+    stack_costs_vec_release(&rows->costs);
+}
+
+static size_t table_bytes(const struct store_table *table)
+{
+    return table->cells.cap * sizeof(*table->cells.items) + table->texts.cap;
+}
+
+size_t recording_rows_bytes(const struct recording_rows *rows)
+{
+    return table_bytes(&rows->functions) + table_bytes(&rows->stacks) +
+           table_bytes(&rows->recording) + rows->costs.cap * sizeof(*rows->costs.items);
+}
+
+enum err recording_rows_make(const struct recording_source *source,
+                             struct recording_rows *out,
+                             struct err_info *info)
+{
+    struct recording_rows rows = {.id = source->id};
+    CLEANUP(work_release)
+    struct work work = {.source = source, .profile = source->selection->profile, .rows = &rows};
+    const enum err problem = add_all(&work);
+    if (problem != ERR_OK) {
+        recording_rows_release(&rows);
+        return problem == ERR_LIMIT
+                   ? err_set(info, problem,
+                             "'%s' has more than %d functions or call stacks, which is more than a "
+                             "store takes",
+                             source->path, STORE_ROWS_MAX)
+                   : problem;
+    }
+    *out = rows;
+    return ERR_OK;
+}
+
+// --- into a store --------------------------------------------------------------------------------
+
+void rows_seen_release(struct rows_seen *seen)
+{
+    map_u64_release(&seen->functions);
+    map_u64_release(&seen->stacks);
+}
+
+// Put the rows of a table whose ids, in the first column, were not seen.
+static MUST_USE enum err put_table(const struct store_table *table,
+                                   enum store_part part,
+                                   struct map_u64 *seen,
+                                   struct store *engine,
+                                   struct err_info *info)
+{
+    struct store_value values[STORE_COLUMNS_MAX];
+    const size_t count = table->names.len;
+    for (size_t row = 0; row < store_table_rows(table); row++) {
+        const uint64_t id = (uint64_t)store_table_integer(table, row, 0);
+        if (seen != NULL && map_u64_find(seen, id) != NULL) {
+            continue;
+        }
+        for (size_t i = 0; i < count; i++) {
+            values[i] = store_table_get(table, row, i);
+        }
+        TRY(engine->kind->put(engine, part, values, count, info));
+        TRY(seen != NULL ? map_u64_put(seen, id, 0) : ERR_OK);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+put_costs(const struct recording_rows *rows, struct store *engine, struct err_info *info)
+{
+    enum {
+        SERVICE = 1, // in the row of the recording; version, host and time follow
+        FACTS = 4,
+    };
+    struct store_value values[FACTS + 3 + COST_COUNT];
+    for (size_t i = 0; i < FACTS; i++) {
+        values[i] = store_table_get(&rows->recording, 0, SERVICE + i);
+    }
+    values[FACTS] = store_integer(rows->id);
+    for (size_t i = 0; i < rows->costs.len; i++) {
+        const struct stack_costs *stack = &rows->costs.items[i];
+        values[FACTS + 1] = store_integer(stack->id);
+        values[FACTS + 2] = store_integer(stack->function);
+        for (int cost = 0; cost < COST_COUNT; cost++) {
+            values[FACTS + 3 + cost] = known_cost(rows, &stack->costs, (enum cost)cost);
+        }
+        TRY(engine->kind->put(engine, PART_ROWS, values, ARRAY_LEN(values), info));
+    }
+    return ERR_OK;
+}
+
+enum err recording_rows_put(const struct recording_rows *rows,
+                            bool has_costs,
+                            struct rows_seen *seen,
                             struct store *engine,
                             struct err_info *info)
 {
-    CLEANUP(work_release)
-    struct work work = {
-        .source = source, .profile = source->selection->profile, .engine = engine, .info = info};
-    return put_all(&work);
+    TRY(put_table(&rows->functions, PART_FUNCTIONS, &seen->functions, engine, info));
+    TRY(put_table(&rows->stacks, PART_STACKS, &seen->stacks, engine, info));
+    TRY(has_costs ? ERR_OK : put_costs(rows, engine, info));
+    return put_table(&rows->recording, PART_RECORDINGS, NULL, engine, info);
 }

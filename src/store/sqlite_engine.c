@@ -92,6 +92,11 @@ static MUST_USE enum err run_sql(struct sqlite_engine *e, const char *sql, struc
                : fail_with_message(e, info);
 }
 
+static enum err sqlite_run(struct store *engine, const char *sql, struct err_info *info)
+{
+    return run_sql(sqlite_of(engine), sql, info);
+}
+
 static void close_engine(struct store *engine)
 {
     struct sqlite_engine *e = sqlite_of(engine);
@@ -361,23 +366,14 @@ remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct
 
 // --- opening -------------------------------------------------------------------------------------
 
-// Run statements, ended by NULL.
-static MUST_USE enum err
-run_all(struct sqlite_engine *e, const char *const *statements, struct err_info *info)
-{
-    for (; *statements != NULL; statements++) {
-        TRY(run_sql(e, *statements, info));
-    }
-    return ERR_OK;
-}
-
 static MUST_USE enum err create_schema(struct sqlite_engine *e, struct err_info *info)
 {
     // Neither may be set within a transaction. Without them the store works, too.
     (void)sqlite3_exec(e->database, "PRAGMA auto_vacuum=FULL", NULL, NULL, NULL);
     (void)sqlite3_exec(e->database, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
     TRY(sqlite_begin(&e->engine, info));
-    return end_transaction(&e->engine, run_all(e, sqlite_dialect.schema, info), info);
+    return end_transaction(&e->engine, engine_run_all(&e->engine, sqlite_dialect.schema, info),
+                           info);
 }
 
 // Give an older store what this version has, unless another program has just done so.
@@ -388,13 +384,16 @@ static MUST_USE enum err upgrade_schema(struct sqlite_engine *e, struct err_info
     enum err problem =
         engine_number(&e->engine, "PRAGMA user_version", (struct store_value){0}, &version, info);
     if (problem == ERR_OK && version == 1) {
-        problem = run_all(e, sqlite_dialect.add_interval, info);
+        problem = engine_run_all(&e->engine, sqlite_dialect.add_interval, info);
     }
     if (problem == ERR_OK && version < 3) {
-        problem = run_all(e, sqlite_dialect.add_unknown, info);
+        problem = engine_run_all(&e->engine, sqlite_dialect.add_unknown, info);
+    }
+    if (problem == ERR_OK && version < 4) {
+        problem = engine_run_all(&e->engine, sqlite_dialect.add_live, info);
     }
     if (problem == ERR_OK && version < STORE_VERSION) {
-        problem = run_all(e, sqlite_dialect.add_live, info);
+        problem = engine_run_all(&e->engine, sqlite_dialect.add_runs, info);
     }
     return end_transaction(&e->engine, problem, info);
 }
@@ -415,8 +414,10 @@ static MUST_USE enum err check_schema(struct sqlite_engine *e, bool creates, str
     if (application != APPLICATION_ID) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", e->path);
     }
-    if ((version == 2 || version == 3) && sqlite3_db_readonly(e->database, "main") == 1) {
-        return run_all(e, sqlite_dialect.show_live, info); // queries have the same answers then
+    if (version >= 2 && version < STORE_VERSION &&
+        sqlite3_db_readonly(e->database, "main") == 1) { // queries have the same answers then
+        return engine_run_all(
+            &e->engine, version < 4 ? sqlite_dialect.show_live : sqlite_dialect.show_runs, info);
     }
     if (version >= 1 && version < STORE_VERSION) {
         return upgrade_schema(e, info);
@@ -519,6 +520,7 @@ static const struct engine_kind sqlite_kind = {
     .dialect = &sqlite_dialect,
     .close = close_engine,
     .query = sqlite_query,
+    .run = sqlite_run,
     .begin = sqlite_begin,
     .put = sqlite_put,
     .commit = sqlite_commit,

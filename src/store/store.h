@@ -5,9 +5,12 @@
 //                                               ^
 //                        store_queries -------+--> store_table -> the faces
 //
-// A recording is identified by the content of its file, so adding it again changes nothing.
-// Context: H; one thread. Failure: a sentence. Trust: recordings, databases and servers are
-// hostile: names are values and never SQL, and answers are bounded (store_table.h).
+// A recording is identified by the content of its file, so adding it again changes nothing. The
+// states of one run that --rotate kept count once: queries take the last of those in their
+// scope.
+// Context: H; one thread, but rows are made in any. Failure: a sentence. Trust: recordings,
+// databases and servers are hostile: names are values and never SQL, and answers are bounded
+// (store_table.h).
 #pragma once
 
 #include <stdbool.h>
@@ -16,8 +19,15 @@
 #include "base/err.h"
 #include "profile/model/cost.h"
 #include "store/recording_rows.h"
+#include "store/retention.h"
 #include "store/store_queries.h"
 #include "store/store_table.h"
+
+// A label that recordings must have. Texts are borrowed.
+struct store_label {
+    const char *name; // store_label_is_name()
+    const char *value;
+};
 
 // The recordings that a query is about. Zeroed texts and numbers mean all.
 struct store_scope {
@@ -27,9 +37,13 @@ struct store_scope {
     int64_t since; // seconds of Unix time, included
     int64_t until; // not included; 0: no end
     int64_t recording_id;
-    enum cost cost;   // recordings that do not know it are left out
-    bool is_any_cost; // unless this is set
-    uint32_t limit;   // of rows; 0: all
+    const struct store_label *labels; // borrowed; all of them
+    size_t label_count;               // at most QUERY_LABELS_MAX
+    bool has_all_states;              // of each run, not the last alone
+    bool is_per_second;               // costs by the seconds that their recordings lasted
+    enum cost cost;                   // recordings that do not know it are left out
+    bool is_any_cost;                 // unless this is set
+    uint32_t limit;                   // of rows; 0: all
 };
 
 struct store;
@@ -41,11 +55,22 @@ enum err store_open(const char *place, bool creates, struct store **out, struct 
 void store_close(struct store *store);   // accepts NULL
 void store_closep(struct store **store); // for CLEANUP
 
-// Add a recording. *out_is_new is false if the store has it already.
+// Whether the text is the name of a label: letters, digits and _ - . / only, so that no name looks
+// like what JSON has between two labels.
+bool store_label_is_name(const char *text);
+
+// Tell which recordings the store has.
+enum err store_find_known(struct store *store,
+                          const int64_t *ids,
+                          size_t count,
+                          bool *out_known,
+                          struct err_info *info) MUST_USE;
+
+// Add recordings, all or none in a file of SQLite. out_is_new[i] is false if the store has it
+// already. In ClickHouse each table gets one INSERT.
 enum err store_add(struct store *store,
-                   const char *path,
-                   const struct selection *selection,
-                   const struct store_labels *labels,
+                   const struct recording_rows *const *recordings,
+                   size_t count,
                    bool *out_is_new,
                    struct err_info *info) MUST_USE;
 
@@ -71,8 +96,11 @@ enum err store_select(struct store *store,
                       struct store_table *out,
                       struct err_info *info) MUST_USE;
 
-// Remove the recordings of the scope, and all that only they use.
+// Remove the recordings of the scope that the policy does not keep at `now_s`, and all that only
+// they use. `policy` NULL: it keeps none.
 enum err store_prune(struct store *store,
                      const struct store_scope *scope,
+                     const struct retention_policy *policy,
+                     int64_t now_s,
                      uint64_t *out_count,
                      struct err_info *info) MUST_USE;

@@ -6,10 +6,14 @@
 
 #include "base/compiler.h"
 
-// The scope, of the table `recordings`.
-#define SCOPE                                                                             \
+// The scope, of the table `recordings`. A run counts once in it, with its last state.
+#define MATCHES                                                                           \
     "(?1='' OR service=?1) AND (?2='' OR version=?2) AND (?3='' OR host=?3) AND time>=?4" \
-    " AND time<?5 AND unknown NOT LIKE ?6 AND (?7=0 OR recording_id=?7)"
+    " AND time<?5 AND unknown NOT LIKE ?6 AND (?7=0 OR recording_id=?7){LABELS}"
+#define SCOPE MATCHES "{LAST}"
+#define IS_LAST                                                                                 \
+    " AND (run_id,run_order) {IN} (SELECT run_id,max(run_order) FROM recordings WHERE " MATCHES \
+    " GROUP BY run_id)"
 #define CHOSEN(condition) \
     " recording_id {IN} (SELECT recording_id FROM recordings WHERE " condition SCOPE ") "
 #define COUNT(condition) "(SELECT count(*) FROM recordings WHERE " condition SCOPE ")"
@@ -20,10 +24,12 @@
 // sum of bytes times interval (docs/accuracy.md). UNKNOWN counts estimates whose error is unknown:
 // numbers of blocks, because a store has no sizes, and recordings that an older cairn added. Errors
 // are rounded up, as in the report.
-#define ROWS                                                                              \
-    "rows {JOIN} (SELECT recording_id,is_estimate,interval_bytes FROM recordings) USING " \
-    "(recording_id)"
-#define SQUARES "{COST}*1.125*interval_bytes"
+#define ROWS                                                                                  \
+    "rows {JOIN} (SELECT recording_id,is_estimate,interval_bytes,runtime_ms FROM recordings)" \
+    " USING (recording_id)"
+#define RATE    "*1000.0/(CASE WHEN runtime_ms>0 THEN runtime_ms ELSE 1 END)"
+#define VALUE   "{COST}{RATE}"
+#define SQUARES "{COST}*1.125*interval_bytes{RATE}{RATE}"
 #define UNKNOWN "is_estimate*(CASE WHEN interval_bytes=0 THEN 1 ELSE {BLIND} END)"
 #define ERROR(variance, unknown)                                                           \
     "CASE WHEN " unknown ">0 THEN NULL ELSE CAST(ceil(2*sqrt(" variance ")) AS {INT}) END" \
@@ -36,7 +42,7 @@
 // The sums of a function over the recordings of a version, and the variance of their mean.
 #define SUM_OF(version, what) "sum(CASE WHEN version=" version " THEN " what " ELSE 0 END)"
 #define COUNT_OF(version)     COUNT("version=" version " AND ")
-#define MEAN_OF(version)      SUM_OF(version, "{COST}") "*1.0/" COUNT_OF(version)
+#define MEAN_OF(version)      SUM_OF(version, VALUE) "*1.0/" COUNT_OF(version)
 #define VARIANCE_OF(version)  SUM_OF(version, SQUARES) "/" COUNT_OF(version) "/" COUNT_OF(version)
 
 // clang-format off
@@ -56,8 +62,9 @@ const struct store_query query_list = {
            KNOWN("allocations") ","
            KNOWN("live_bytes") ",runtime_ms,is_oom,path,"
            ERROR(SQUARES, UNKNOWN)
-           " FROM recordings WHERE " SCOPE
-           " ORDER BY time DESC,recording_id LIMIT ?8",
+           ",earlier_states FROM recordings {JOIN} (SELECT run_id,count(*)-1 AS earlier_states"
+           " FROM recordings WHERE " MATCHES " GROUP BY run_id) USING (run_id) WHERE " SCOPE
+           " ORDER BY time DESC,run_order DESC,recording_id LIMIT ?8",
 };
 
 const struct store_query query_top = {
@@ -108,11 +115,11 @@ static const struct store_query query_hosts = {
            " AS variance,unknown_count"
            " FROM (SELECT host,function_id,own_sum,own_squares,own_count," COUNT("")
            "-own_count AS other_count"
-           " FROM (SELECT host,function_id,sum({COST}) AS own_sum,"
+           " FROM (SELECT host,function_id,sum(" VALUE ") AS own_sum,"
            "sum(" SQUARES ") AS own_squares FROM " ROWS " WHERE" CHOSEN("")
            "GROUP BY host,function_id) {JOIN} (SELECT host,count(*) AS"
            " own_count FROM recordings WHERE " SCOPE " GROUP BY host) USING (host)) {JOIN}"
-           " (SELECT function_id,sum({COST}) AS all_sum,sum(" SQUARES ") AS all_squares,"
+           " (SELECT function_id,sum(" VALUE ") AS all_sum,sum(" SQUARES ") AS all_squares,"
            "sum(" UNKNOWN ") AS unknown_count FROM " ROWS " WHERE" CHOSEN("")
            "GROUP BY function_id) USING (function_id) WHERE own_mean<>other_mean AND other_count>0"
            " ORDER BY abs(own_mean-other_mean) DESC,host,function_id LIMIT ?8) " NAMES
@@ -124,7 +131,7 @@ static const struct store_query query_history = {
     .words = {"FUNCTION"},
     .help = "what the call sites in one function cost in each of the newest recordings",
     .sql = "SELECT time,version,host,cost_{COST},recording_id," ERROR("variance", "unknown_count")
-           " FROM (SELECT time,version,host,sum({COST}) AS cost_{COST},recording_id,sum(" SQUARES
+           " FROM (SELECT time,version,host,sum(" VALUE ") AS cost_{COST},recording_id,sum(" SQUARES
            ") AS variance,sum(" UNKNOWN ") AS unknown_count FROM " ROWS " WHERE" CHOSEN("")
            "AND function_id {IN} (SELECT function_id FROM functions WHERE name=?9"
            " OR short_name=?9) GROUP BY time,version,host,recording_id"
@@ -155,9 +162,11 @@ const struct store_query query_lasted = {
            " (?9='' OR version IN (?9,?10)) AND " SCOPE " LIMIT ?8",
 };
 
-const struct store_query query_ids = {
-    .name = "ids",
-    .sql = "SELECT recording_id FROM recordings WHERE " SCOPE " ORDER BY recording_id LIMIT ?8",
+const struct store_query query_ages = {
+    .name = "ages",
+    .sql =
+        "SELECT recording_id,service,version,host,time,runtime_ms,is_oom FROM recordings "
+        "WHERE " SCOPE " ORDER BY service,version,host,time*1000+runtime_ms,recording_id LIMIT ?8",
 };
 
 const struct store_query query_versions = {
@@ -180,20 +189,36 @@ const struct store_query *store_query_find(const char *name)
     return NULL;
 }
 
-enum err store_query_render(const struct store_query *query,
-                            const struct dialect *dialect,
-                            enum cost cost,
-                            struct strbuf *out)
+// Append the condition of each label. A label is in the text of its recording at the start or
+// behind another, and no name of a label looks like what is between two (store.h).
+static void append_labels(struct strbuf *out, const struct dialect *dialect, size_t count)
 {
+    for (size_t i = 0; i < count; i++) {
+        const size_t number = QUERY_LABELS + 2 * i + 1;
+        strbuf_printf(out, " AND (%s(labels,?%zu)=1 OR %s(labels,?%zu)>0)", dialect->position,
+                      number, dialect->position, number + 1);
+    }
+}
+
+// Append `sql` with its words in braces replaced by those of the form.
+static void append_query(struct strbuf *out,
+                         const char *sql,
+                         const struct dialect *dialect,
+                         const struct query_form *form,
+                         const char *last)
+{
+    const struct cost_info *cost = cost_get_info(form->cost);
     const struct {
         const char *token;
         const char *word;
     } words[] = {{"{JOIN}", dialect->left_join},
                  {"{IN}", dialect->in},
                  {"{INT}", dialect->integer},
-                 {"{BLIND}", cost_get_info(cost)->unit == COST_UNIT_BYTES ? "0" : "1"},
-                 {"{COST}", cost_get_info(cost)->key}};
-    for (const char *at = query->sql; *at != '\0';) {
+                 {"{RATE}", form->is_per_second ? RATE : ""},
+                 {"{LAST}", last},
+                 {"{BLIND}", cost->unit == COST_UNIT_BYTES ? "0" : "1"},
+                 {"{COST}", cost->key}};
+    for (const char *at = sql; *at != '\0';) {
         size_t taken = 0;
         for (size_t i = 0; *at == '{' && i < ARRAY_LEN(words); i++) {
             if (strncmp(at, words[i].token, strlen(words[i].token)) == 0) {
@@ -201,11 +226,26 @@ enum err store_query_render(const struct store_query *query,
                 taken = strlen(words[i].token);
             }
         }
+        if (strncmp(at, "{LABELS}", strlen("{LABELS}")) == 0) {
+            append_labels(out, dialect, form->label_count);
+            taken = strlen("{LABELS}");
+        }
         if (taken == 0) {
             strbuf_append_char(out, *at);
             taken = 1;
         }
         at += taken;
     }
+}
+
+enum err store_query_render(const struct store_query *query,
+                            const struct dialect *dialect,
+                            const struct query_form *form,
+                            struct strbuf *out)
+{
+    CLEANUP(strbuf_release) struct strbuf last = {0};
+    append_query(&last, form->has_all_states ? "" : IS_LAST, dialect, form, "");
+    append_query(out, query->sql, dialect, form, strbuf_text(&last));
+    TRY(strbuf_result(&last));
     return strbuf_result(out);
 }

@@ -24,6 +24,9 @@
 // Of a sampled recording whose errors are known: struct sampling, `bytes`; else 0. Since version 2.
 #define INTERVAL(integer) "interval_bytes " integer " DEFAULT 0"
 
+// The run that a recording is a state of, and its order among these. Since version 5.
+#define RUN(integer) "run_id " integer ",run_order " integer
+
 // id: the type of a key; text, integer: of other columns; costs: the columns of the costs.
 #define RECORDINGS(id, text, integer, costs)                                                   \
     "CREATE TABLE IF NOT EXISTS recordings(recording_id " id ",service " text ",version " text \
@@ -31,7 +34,7 @@
     ",labels " text ",state " text ",wait_status " integer ",is_oom " integer                  \
     ",is_estimate " integer ",unknown " text ",runtime_ms " integer ",peak_time_ms " integer   \
     ",peak_error_bytes " integer ",peak_rss_bytes " integer ",lost_events " integer "," costs  \
-    "," INTERVAL(integer) ")"
+    "," INTERVAL(integer) "," RUN(integer) ")"
 #define FUNCTIONS(id, text)                                                                  \
     "CREATE TABLE IF NOT EXISTS functions(function_id " id ",name " text ",short_name " text \
     ",module " text ")"
@@ -49,7 +52,7 @@ static const char *const sqlite_schema[] = {
     "CREATE VIEW IF NOT EXISTS rows AS SELECT r.service,r.version,r.host,r.time,c.*"
     " FROM row_costs AS c JOIN recordings AS r ON r.recording_id=c.recording_id",
     "PRAGMA application_id=0x6361736f",
-    "PRAGMA user_version=4",
+    "PRAGMA user_version=5",
     NULL,
 };
 
@@ -83,20 +86,31 @@ static const char *const sqlite_live[] = {
     "ALTER TABLE row_costs RENAME COLUMN leaked_bytes TO live_bytes",
     "ALTER TABLE row_costs RENAME COLUMN leaked_allocations TO live_blocks",
     "UPDATE recordings SET unknown=" NEW_NAMES("replace") " WHERE unknown<>''",
-    "PRAGMA user_version=4",
     NULL,
 };
 
+// Each recording of before version 5 is a run of its own.
+static const char *const sqlite_runs[] = {
+    "ALTER TABLE recordings ADD COLUMN run_id INT",
+    "ALTER TABLE recordings ADD COLUMN run_order INT DEFAULT 0",
+    "UPDATE recordings SET run_id=recording_id",
+    "PRAGMA user_version=5",
+    NULL,
+};
+
+#define OWN_RUN "recording_id AS run_id,0 AS run_order,"
 // Of two columns with one name the first has it.
 #define SHOWN(table, more)                                                       \
     "CREATE TEMP VIEW " table " AS SELECT " more "*,leaked_bytes AS live_bytes," \
     "leaked_allocations AS live_blocks FROM main." table
 
 static const char *const sqlite_shown[] = {
-    SHOWN("recordings", NEW_NAMES("replace") " AS unknown,"),
+    SHOWN("recordings", OWN_RUN NEW_NAMES("replace") " AS unknown,"),
     SHOWN("rows", ""),
     NULL,
 };
+static const char *const sqlite_shown_runs[] = {
+    "CREATE TEMP VIEW recordings AS SELECT " OWN_RUN "* FROM main.recordings", NULL};
 
 #define MERGING(columns) " ENGINE=ReplacingMergeTree() ORDER BY(" columns ")"
 
@@ -140,29 +154,39 @@ static const char *const clickhouse_live[] = {
     NULL,
 };
 
+static const char *const clickhouse_runs[] = {
+    "ALTER TABLE recordings ADD COLUMN run_id Int64 DEFAULT recording_id,"
+    "ADD COLUMN run_order Int64 DEFAULT 0",
+    NULL,
+};
+
 #define ELEVEN "?,?,?,?,?,?,?,?,?,?,?"
 
 const struct dialect sqlite_dialect = {
     .left_join = "LEFT JOIN",
     .in = "IN",
     .integer = "INTEGER",
+    .position = "instr",
     .insert = {[PART_FUNCTIONS] = "INSERT OR IGNORE INTO functions VALUES(?,?,?,?)",
                [PART_STACKS] = "INSERT OR IGNORE INTO stacks VALUES(?,?,?,?,?)",
                [PART_ROWS] = "INSERT INTO row_costs SELECT ?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
                              "?16,?17,?18",
                [PART_RECORDINGS] =
-                   "INSERT INTO recordings VALUES(?,?,?,?,?,?,?,?," ELEVEN "," ELEVEN ",?)"},
+                   "INSERT INTO recordings VALUES(?,?,?,?,?,?,?,?," ELEVEN "," ELEVEN ",?,?,?)"},
     .schema = sqlite_schema,
     .add_interval = sqlite_interval,
     .add_unknown = sqlite_unknown,
     .add_live = sqlite_live,
+    .add_runs = sqlite_runs,
     .show_live = sqlite_shown,
+    .show_runs = sqlite_shown_runs,
 };
 
 const struct dialect clickhouse_dialect = {
     .left_join = "GLOBAL ANY LEFT JOIN",
     .in = "GLOBAL IN",
     .integer = "Int64",
+    .position = "position",
     .insert = {[PART_FUNCTIONS] = "INSERT INTO functions FORMAT TabSeparated",
                [PART_STACKS] = "INSERT INTO stacks FORMAT TabSeparated",
                [PART_ROWS] = "INSERT INTO rows FORMAT TabSeparated",
@@ -171,6 +195,7 @@ const struct dialect clickhouse_dialect = {
     .add_interval = clickhouse_interval,
     .add_unknown = clickhouse_unknown,
     .add_live = clickhouse_live,
+    .add_runs = clickhouse_runs,
 };
 
 // --- the statements of a cluster -----------------------------------------------------------------

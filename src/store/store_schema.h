@@ -14,7 +14,7 @@
 #include "store/engine.h"
 
 // States the version of the tables in ClickHouse, which has no place of its own for it.
-#define CLICKHOUSE_MARK "INSERT INTO cairn_store VALUES(4)"
+#define CLICKHOUSE_MARK "INSERT INTO cairn_store VALUES(5)"
 
 extern const struct dialect sqlite_dialect;
 extern const struct dialect clickhouse_dialect;

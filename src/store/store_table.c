@@ -53,12 +53,12 @@ void store_table_release(struct store_table *table)
     strbuf_release(&table->texts);
 }
 
-// Whether the column is about errors, and says nothing.
-static bool is_exact(const struct store_table *table, size_t column)
+// Whether the column is about errors or states, and says nothing.
+static bool says_nothing(const struct store_table *table, size_t column)
 {
     const char *name = store_table_name(table, column);
-    bool is_dropped =
-        strncmp(name, "error_", strlen("error_")) == 0 || strcmp(name, "estimates") == 0;
+    bool is_dropped = strncmp(name, "error_", strlen("error_")) == 0 ||
+                      strcmp(name, "estimates") == 0 || strcmp(name, "earlier_states") == 0;
     for (size_t row = 0; row < store_table_rows(table) && is_dropped; row++) {
         const struct store_value value = store_table_get(table, row, column);
         is_dropped = value.kind == STORE_INTEGER && value.integer == 0;
@@ -79,7 +79,7 @@ static bool has_twin(const struct store_table *table, size_t column)
 void store_table_drop_needless(struct store_table *table)
 {
     for (size_t column = table->names.len; column-- > 0;) {
-        if (!is_exact(table, column) && !has_twin(table, column)) {
+        if (!says_nothing(table, column) && !has_twin(table, column)) {
             continue;
         }
         const size_t columns = table->names.len;

@@ -82,7 +82,7 @@ static inline size_t store_table_rows(const struct store_table *table)
 }
 
 // Remove the columns that add nothing: those about errors in which every value is 0, which are of
-// exact recordings, and those with the name of an earlier column.
+// exact recordings, earlier_states if no run has any, and those with the name of an earlier column.
 void store_table_drop_needless(struct store_table *table);
 
 const char *store_table_name(const struct store_table *table, size_t column);

@@ -19,7 +19,7 @@ LITERAL = re.compile(r"'((?:\\.|[^'\\])*)'", re.S)
 ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 LOGIN = "Basic " + base64.b64encode(b"me:pass").decode()
 WORDS = [(r"\bGLOBAL ANY LEFT JOIN\b", "LEFT JOIN"), (r"\bGLOBAL IN\b", "IN"), (r"\bcount\(\)", "count(*)"),
-         (r"\bString\b", "TEXT"), (r"\bNullable\(Int64\)", "NULLABLE_INTEGER"), (r"\bInt64\b", "INTEGER"),
+         (r"\bposition\(", "instr("), (r"\bString\b", "TEXT"), (r"\bNullable\(Int64\)", "NULLABLE_INTEGER"), (r"\bInt64\b", "INTEGER"),
          (r"^ALTER TABLE (\w+) DELETE\b", r"DELETE FROM \1"), (r"^ALTER TABLE (\w+) UPDATE\b", r"UPDATE \1 SET"),
          (r"\breplaceAll\(", "replace("),
          (r"\bFROM \w+\.recordings\b", "FROM recordings"),
@@ -84,6 +84,8 @@ class Database:
         found = re.fullmatch(r"ALTER TABLE (\w+) (ADD COLUMN \w+ NULLABLE_INTEGER ALIAS \w+,?)+", sql)
         if found:
             return self.add_aliases(found[1], re.findall(r"COLUMN (\w+) NULLABLE_INTEGER ALIAS (\w+)", sql))
+        if "DEFAULT recording_id" in sql:
+            return self.add_runs()
         cursor = self.sqlite.execute(sql, values)
         return table(cursor) if cursor.description else ""
 
@@ -95,6 +97,13 @@ class Database:
         self.sqlite.execute("PRAGMA writable_schema=1")
         self.sqlite.execute("UPDATE sqlite_master SET sql=? WHERE name=?", (sql, name))
         self.sqlite.execute("PRAGMA writable_schema=RESET")
+        return ""
+
+    def add_runs(self):
+        """SQLite has no default that is another column."""
+        for words in ("ALTER TABLE recordings ADD COLUMN run_id INTEGER", "UPDATE recordings SET run_id=recording_id",
+                      "ALTER TABLE recordings ADD COLUMN run_order INTEGER DEFAULT 0"):
+            self.sqlite.execute(words)
         return ""
 
     def add_aliases(self, table, aliases):

@@ -124,13 +124,26 @@ def test_one_server_answers_as_python_computes(servers, fleet):
     assert int(server.sql("SELECT count() FROM one.rows")) == 10 * len(paths)
 
 
-def test_it_prints_what_sqlite_prints(servers, fleet, tmp_path):
+def test_it_prints_what_sqlite_prints(servers, fleet, tmp_path, draw):
+    """Also with earlier states of each run, which count nowhere, and with labels."""
     server = servers[0]
     server.sql("CREATE DATABASE same")
     stores = [Store(server.url("same")), Store(tmp_path / "store.db")]
     for store in stores:
         fleet.add(store)
     check_same_output(*stores)
+    labelled = draw("!runtime_ms 60000\nmain;f 1 8 0 0 0 0 1 8 8\n", "a.cairn")
+    for store in stores:
+        fleet.add_earlier(store)
+        check_answers(fleet, store)
+        store.run("add", labelled, "--label", 'a=x"\\,é', "--label", "b=y", "--version", "labelled")
+        for words, count in ((('a=x"\\,é',), 1), (("b=y",), 1), (("b=y", 'a=x"\\,é'), 1), (("a=y",), 0), (("b=x",), 0)):
+            assert len(store.rows("list", *[f"--label={word}" for word in words])) == count
+    check_same_output(*stores)
+    for words in (("list", "--states"), ("query", "growth", "1.0", "2.0", "--states", "--per", "second"),
+                  ("query", "hosts", "--per", "second"), ("query", "history", "work1", "--per", "second")):
+        said = [store.start(*words).communicate(timeout=120) for store in stores]
+        assert said[0] == said[1] and said[0][0] != ""
 
 
 def add_halves(servers, fleet, database):
@@ -170,10 +183,18 @@ def mark(server, database, version):
     server.sql(f"INSERT INTO {database}.cairn_store VALUES({version})")
 
 
+def columns_of(server, database, table):
+    """Names and types of what tables had before version 5."""
+    lines = [line.split("\t") for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
+    if table == "recordings":
+        assert [lines.pop()[0], lines.pop()[0]] == ["run_order", "run_id"]
+    return [line[:2] for line in lines]
+
+
 def make_version_1(server, database):
     """Give a store the tables of version 1: they lack one column, two have other names, and the mark says 1."""
     for table, key in KEYS.items():
-        names = [line.split("\t")[0] for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
+        names = [name for name, _ in columns_of(server, database, table)]
         assert table != "recordings" or (names.pop() == "interval_bytes" and len(names) == 30)
         replace(server, database, table, key, [f"{name} AS {OLD_NAMES.get(name, name)}" for name in names])
     mark(server, database, 1)
@@ -182,7 +203,7 @@ def make_version_1(server, database):
 def make_version_2(server, database):
     """Give a store the tables of version 2: besides, costs that are not known are 0."""
     for table, key in KEYS.items():
-        lines = [line.split("\t") for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
+        lines = columns_of(server, database, table)
         assert {line[0] for line in lines if line[1] == "Nullable(Int64)"} > set(UNKNOWN)
         replace(server, database, table, key,
                 [f"toInt64(ifNull({line[0]},0)) AS {OLD_NAMES.get(line[0], line[0])}" if line[1] == "Nullable(Int64)"
@@ -193,7 +214,7 @@ def make_version_2(server, database):
 def make_version_3(server, database):
     """Give a store the tables of version 3: two costs have other names."""
     for table, key in KEYS.items():
-        names = [line.split("\t")[0] for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
+        names = [name for name, _ in columns_of(server, database, table)]
         replace(server, database, table, key, [f"{name} AS {OLD_NAMES.get(name, name)}" for name in names])
     mark(server, database, 3)
 
@@ -206,7 +227,7 @@ def test_unknown_costs_are_null_also_in_a_store_of_version_2(servers, draw, tmp_
     check_unknown(costs)
     make_version_2(server, "lacking")
     wait_until(lambda: costs_of(store) == costs, "the server's changes")  # made in its own time
-    assert server.sql("SELECT max(version) FROM lacking.cairn_store") == "4\n"
+    assert server.sql("SELECT max(version) FROM lacking.cairn_store") == "5\n"
 
 
 def test_a_store_of_version_3_gets_the_new_names(servers, fleet):
@@ -224,8 +245,9 @@ def test_a_store_of_version_3_gets_the_new_names(servers, fleet):
 
 
 def test_two_servers_answer_together(servers, fleet):
-    add_halves(servers, fleet, "part")
+    halves = add_halves(servers, fleet, "part")
     everything = distribute(servers[0], "part", "all")
+    fleet.add_earlier(halves[0])  # states of one run on two servers
     assert len(everything.rows("list", "-n", "0")) == len(fleet.recordings)
     check_answers(fleet, everything)
 

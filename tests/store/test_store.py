@@ -16,11 +16,12 @@ import shutil
 import signal
 import sqlite3
 import tempfile
+import time
 
 import pytest
 
 from drawn import json_of
-from fleet import FUNCTIONS, OLD_NAMES, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_unknown, costs_of
+from fleet import DAY, FUNCTIONS, OLD_NAMES, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_unknown, costs_of
 from waiting import wait_until
 
 COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
@@ -216,14 +217,21 @@ def test_a_file_that_is_no_store_is_refused_and_kept(server, store, tmp_path):
     newer = Store(tmp_path / "newer.db")
     newer.run("add", server)
     database = sqlite3.connect(newer.place)
-    database.execute("PRAGMA user_version=5")
+    database.execute("PRAGMA user_version=6")
     database.close()
-    assert "has version 5, and this cairn reads version 4" in newer.run("list", status=2)
+    assert "has version 6, and this cairn reads version 5" in newer.run("list", status=2)
     assert "http://" in Store("ftp://host/x").run("list", status=2)
 
 
+def drop_runs(database):
+    """They are since version 5."""
+    for column in ("run_id", "run_order"):
+        database.execute(f"ALTER TABLE recordings DROP COLUMN {column}")
+
+
 def give_old_names(database):
-    """Those of version 3 and before."""
+    """Those of version 3 and before, which has no runs."""
+    drop_runs(database)
     for table in ("recordings", "row_costs"):
         for name, old in OLD_NAMES.items():
             database.execute(f"ALTER TABLE {table} RENAME COLUMN {name} TO {old}")
@@ -247,7 +255,29 @@ def test_what_is_live_is_not_called_leaked_also_in_a_store_of_the_third_version(
         database.execute("PRAGMA user_version=3")
         database.commit()
     assert {words: store.run(*words) for words in queries} == before
-    assert tables(store).execute("PRAGMA user_version").fetchone() == (4,)
+    assert tables(store).execute("PRAGMA user_version").fetchone() == (5,)
+
+
+def test_a_store_of_the_fourth_version_has_runs_of_one_state(fleet, store):
+    """Also one that this user may only read."""
+    fleet.add(store)
+    before = store.run("list", "-n", "0")
+    with contextlib.closing(sqlite3.connect(store.place)) as database:
+        drop_runs(database)
+        database.execute("PRAGMA user_version=4")
+        database.commit()
+
+    def lose_rights():
+        if os.geteuid() == 0:
+            os.setuid(65534)
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        kept = Store(shutil.copy(store.place, folder))
+        os.chmod(kept.place, 0o444)
+        assert kept.run("list", "-n", "0", preexec_fn=lose_rights) == before
+    assert store.run("list", "-n", "0") == before
+    assert tables(store).execute("SELECT count(*) FROM recordings WHERE run_id<>recording_id").fetchone() == (0,)
 
 
 def test_a_store_of_the_first_version_is_kept_and_gets_the_new_columns(fleet, store):
@@ -264,7 +294,7 @@ def test_a_store_of_the_first_version_is_kept_and_gets_the_new_columns(fleet, st
         assert row["error_peak_bytes"] is None
     assert store.run("diff", "1.0", "1.1") and "error" not in store.run("list", "--version", "1.0")
     database = tables(store)
-    assert database.execute("PRAGMA user_version").fetchone() == (4,)
+    assert database.execute("PRAGMA user_version").fetchone() == (5,)
     database.close()
     with contextlib.closing(sqlite3.connect(store.place)) as database:
         database.execute("UPDATE recordings SET is_estimate=0")
@@ -322,7 +352,7 @@ def test_recordings_of_different_length_are_not_compared_without_a_word(store, t
     for version, ms in (("1", 1_500_000), ("2", 1_800_000), ("3", 1_530_000)):
         path = draw(f"!runtime_ms {ms}\n" + line.format(ms), f"{version}.cairn")
         store.run("add", path, "--version", version, "--service", "p", "--host", f"h{version}")
-    words = "the compared recordings lasted from {} to {}: figures that grow with the time differ for that alone\n"
+    words = "the compared recordings lasted from {} to {}: figures that grow with the time differ for that alone (--per second divides by it)\n"
 
     def said(*command):
         process = store.start(*command, "--cost", "allocations")
@@ -332,6 +362,89 @@ def test_recordings_of_different_length_are_not_compared_without_a_word(store, t
     assert said("query", "growth", "1", "2") == "cairn: " + words.format("25 min 00 s", "30 min 00 s")
     assert said("diff", "1", "2") == said("query", "hosts") == said("query", "growth", "1", "2")
     assert said("query", "growth", "1", "3") == said("top") == ""
+
+
+def test_the_states_of_one_run_count_once(fleet, store):
+    """Whether the last state is added first or last."""
+    fleet.add(store)
+    fleet.add_earlier(store)
+    check_answers(fleet, store)
+    rows = store.rows("list", "-n", "0")
+    assert len(rows) == len(fleet.recordings) and {row["earlier_states"] for row in rows} == {2}
+    assert len(store.rows("list", "-n", "0", "--states")) == 3 * len(fleet.recordings)
+    early = Store(store.place.parent / "early.db")
+    fleet.add_earlier(early)
+    assert {row["earlier_states"] for row in early.rows("list", "-n", "0")} == {1}
+    fleet.add(early)
+    check_answers(fleet, early)
+    assert tables(store).execute("SELECT count(DISTINCT run_id), count(DISTINCT run_id || ' ' || run_order)"
+                                 " FROM recordings").fetchone() == (24, 72)
+
+
+def test_two_states_of_one_run_as_two_versions_are_not_growth(store, draw):
+    """As they were kept by --rotate after 25 and 30 minutes."""
+    for version, ms in (("1", 1_500_000), ("2", 1_800_000)):
+        path = draw(f"!start_unix_ms 1790000000000\n!runtime_ms {ms}\nmain;f {ms} 80 0 0 0 0 1 8 8\n", f"{version}.cairn")
+        store.run("add", path, "--version", version)
+    for words in (("query", "growth"), ("diff",)):
+        message = store.run(*words, "1", "2", "--cost", "allocations", status=2)
+        assert message == ("cairn: the recordings of the version '1' are earlier states of runs whose last states have "
+                           "other versions; --states compares them\n")
+    process = store.start("query", "growth", "1", "2", "--cost", "allocations", "--states", "--json")
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and "lasted from 25 min 00 s to 30 min 00 s" in errors
+    assert [row["change_allocations"] for row in json.loads(out)["rows"]] == [300_000]
+    # By the second nothing grew: both have one allocation in each millisecond.
+    assert store.rows("query", "growth", "1", "2", "--cost", "allocations", "--states", "--per", "second") == []
+    (row,) = store.rows("query", "hosts", "--cost", "allocations", "--per", "second") or [{}]
+    assert row == {} and len(store.rows("query", "history", "f", "--states")) == 2
+    (row,) = store.rows("query", "history", "f", "--cost", "allocations", "--per", "second")
+    assert row["cost_allocations"] == 1000
+
+
+LABELS = [("tier", "gold"), ("tier", 'a "b" \\ c'), ("tier", ',"tier":"x'), ("a.b/c-d_e", "é,}"), ("tier", ""), ("zone", "gold"),
+          ("zone", "{tier")]
+
+
+def test_labels_select_in_all_commands(store, draw):
+    """Each recording has two labels. The oracle is Python, on what was given."""
+    kept = {}
+    for i, first in enumerate(LABELS):
+        for j, second in enumerate((("zone", "eu"), ("n", str(i)), ("tier2", "gold"))):
+            if first[0] == second[0]:
+                continue
+            path = draw(f"main;f {i * 10 + j + 1} 80 0 0 0 0 1 8 8\n", f"{i}.{j}.cairn")
+            pair = [first, second] if j % 2 else [second, first]
+            store.run("add", path, "--version", str(j), *[f"--label={name}={value}" for name, value in pair])
+            kept[str(path)] = dict(pair)
+    wanted = [[label] for label in LABELS] + [[("n", "3")], [("zone", "eu")], [("zone", "eu"), ("tier", "gold")], [("tier", "none")],
+                                              [("ier", "gold")], [("tier", "gol")], [("TIER", "gold")], [("tier", "%")]]
+    for labels in wanted:
+        words = [f"--label={name}={value}" for name, value in labels]
+        rows = store.rows("list", "-n", "0", *words)
+        expected = sorted(path for path, own in kept.items() if set(labels) <= set(own.items()))
+        assert sorted(row["path"] for row in rows) == expected, labels
+        assert len(store.rows("query", "history", "f", "-n", "0", *words)) == len(expected)
+        assert len(store.rows("top", *words)) == (len(expected) > 0)
+    assert "no recording has the version '2'" in store.run("diff", "1", "2", "--label", "n=1", status=2)
+    assert store.run("prune", "--label", "zone=eu") == f"{sum(own.get('zone') == 'eu' for own in kept.values())} removed\n"
+    for text in ("x", "=x", ":=x", "a b=x", ",=x"):
+        assert "is not NAME=VALUE" in store.run("list", "--label", text, status=2)
+    assert "at most 16 labels" in store.run("list", *["--label=a=b"] * 17, status=2)
+
+
+def test_many_files_are_added_in_their_order_up_to_one_that_is_bad(store, draw, tmp_path):
+    """More than a batch, on several threads: those before the bad one are in the store, those behind it are not."""
+    paths = [draw(f"main;f{i}(/f.c:1) {i + 1} 80 0 0 0 0 1 8 8\n", f"{i}.cairn") for i in range(150)]
+    bad = tmp_path / "bad.cairn"
+    bad.write_bytes(b"no recording")
+    message = store.run("add", *paths[:70], bad, *paths[70:], status=2)
+    assert message.count("\n") == 1 and str(bad) in message
+    assert set(counts(store)) == {str(path) for path in paths[:70]}
+    assert "missing" in store.run("add", *paths[:75], tmp_path / "missing", *paths[75:], status=2)
+    assert set(counts(store)) == {str(path) for path in paths[:75]}
+    assert store.run("add", *paths, *paths) == "75 added, 225 already in the store\n"
+    assert counts(store) == {str(path): 1 for path in paths}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -390,6 +503,33 @@ def test_prune_removes_what_only_these_recordings_use(fleet, store, server):
     assert store.run("prune", "--since", "2020-01-01") == "12 removed\n"
     assert tables(store).execute("SELECT (SELECT count(*) FROM functions)+(SELECT count(*) FROM stacks)+"
                                  "(SELECT count(*) FROM row_costs)").fetchone() == (0,)
+
+
+def test_a_policy_thins_out_what_is_old(store, draw):
+    """Three recordings a day of 40 days on two hosts; Python's count of what is left. The states of a run that goes on
+    are as old as their ends."""
+    now = int(time.time())
+    kept = set()
+    for day in range(40):
+        for third in range(3):
+            for host in ("a", "b"):
+                end = now // DAY * DAY - day * DAY - third * 1000 - 1
+                path = draw(f"!host {host}\n!start_unix_ms {(now - 90 * DAY) * 1000}\n!runtime_ms {(end - now + 90 * DAY) * 1000}\n"
+                            "main;f 1 8 0 0 0 0 1 8 8\n", f"{host}{day}.{third}.cairn")
+                if now - end < 7 * DAY or (now - end < 30 * DAY and third == 0):
+                    kept.add(str(path))
+    store.run("add", *store.place.parent.parent.glob("*.cairn"))
+    policy = ("prune", "--policy", "7d,30d/1d")
+    assert store.run(*policy, "--host", "c") == "0 removed\n"
+    removed = int(store.run(*policy).split()[0])
+    left = {path for path in counts(store)}
+    # Where an age ends within a day, one of its other part stays, too.
+    assert kept <= left and removed == 240 - len(left) and len(left) <= len(kept) + 4
+    assert store.run(*policy) == "0 removed\n"
+    for text in ("", ",", "7d,", "7d,7d", "30d,7d", "7d/", "/1d", "7d/1d/1d", "7d;8d", "-7d", "0.5s", ",".join(f"{i}d" for i in range(1, 10))):
+        assert f"--policy: '{text}' is not a list of rising ages" in store.run("prune", "--policy", text, status=2)
+    for text in ("99d", "1h/10m,99d/365d", ",".join(f"{i}d" for i in range(92, 100))):
+        assert store.run("prune", "--policy", text, "--host", "c") == "0 removed\n"
 
 
 def test_the_store_is_private_and_in_the_data_folder(server, tmp_path):

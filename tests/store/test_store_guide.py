@@ -61,8 +61,9 @@ def test_each_command_of_the_guide_of_stores_runs(folder):
     assert printing == "cairn store schema --cluster NAME | clickhouse-client --multiquery"
     assert "Distributed('NAME'" in run(printing.partition(" |")[0], folder)
     login, own = "CAIRN_STORE_LOGIN=USER:PASSWORD", [line for line in commands if "HOST:8443" not in line]
-    assert len(commands) == 9 and commands[-2].endswith(login) and own[-1] == "cairn store add *.cairn"
-    for command in [*own[:-2], *in_tables(STORE), own[-2]]:
+    assert len(commands) == 10 and commands[-2].endswith(login) and own[-1] == "cairn store add *.cairn"
+    assert all("prune" in command for command in own[-3:-1])
+    for command in [*own[:-3], *in_tables(STORE), *own[-3:-1]]:
         for word, ours in WORDS.items():
             command = re.sub(rf"\b{re.escape(word)}", ours, command)
         if "analyze" in command:

@@ -36,9 +36,13 @@ def test_a_server_answers_as_python_computes(server, fleet, tmp_path):
     sqlite = Store(tmp_path / "store.db")
     fleet.add(sqlite)
     check_same_output(store, sqlite)
-    assert store.run("prune", "--version", "1.1") == "4 removed\n"
+    fleet.add_earlier(store)
+    fleet.add_earlier(sqlite)
+    check_answers(fleet, store)
+    check_same_output(store, sqlite)
+    assert store.run("prune", "--version", "1.1") == "12 removed\n"
     left = "SELECT count(*) FROM {}"
-    for table, rows in (("rows", 80), ("recordings", 8)):
+    for table, rows in (("rows", 240), ("recordings", 24)):
         assert server.databases["one"].sqlite.execute(left.format(table)).fetchall() == [(rows,)]
 
 
@@ -64,17 +68,18 @@ def test_each_type_of_value_arrives(server, draw, select, wanted):
 def test_a_store_of_another_version(server, draw):
     store = store_of(server)
     store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
-    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=5")
-    assert "the store has version 5, and this cairn reads version 4" in store.run("list", status=2)
+    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=6")
+    assert "the store has version 6, and this cairn reads version 5" in store.run("list", status=2)
 
 
 RENAMES = tuple(f"ALTER TABLE {table} RENAME COLUMN {name} TO {old}" for table in ("recordings", "rows")
                 for name, old in OLD_NAMES.items())
+RUNS = tuple(f"ALTER TABLE recordings DROP COLUMN {column}" for column in ("run_id", "run_order"))
 DROP, MARK = "ALTER TABLE recordings DROP COLUMN interval_bytes", "UPDATE cairn_store SET version=1"
 
 
-@pytest.mark.parametrize("missing", [(*RENAMES, DROP, MARK), (DROP,), (MARK,), RENAMES],
-                         ids=["version 1", "the column", "the mark", "the names"])
+@pytest.mark.parametrize("missing", [(*RUNS, *RENAMES, DROP, MARK), (DROP,), (MARK,), RENAMES, RUNS],
+                         ids=["version 1", "the column", "the mark", "the names", "the runs"])
 def test_a_store_of_the_first_version_gets_what_it_lacks(server, draw, missing):
     store = store_of(server)
     store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
@@ -84,7 +89,7 @@ def test_a_store_of_the_first_version_gets_what_it_lacks(server, draw, missing):
         sql(statement)
     for _ in range(2):
         assert store.run("list") == before and "error" not in before
-    assert sql("SELECT (SELECT max(version) FROM cairn_store), sum(interval_bytes) FROM recordings").fetchall() == [(4, 0)]
+    assert sql("SELECT (SELECT max(version) FROM cairn_store), sum(interval_bytes) FROM recordings").fetchall() == [(5, 0)]
     store.run("add", draw("main;g 1 8 0 0 0 0 1 8 8\n", "b.cairn"))
 
 
@@ -142,7 +147,7 @@ def wide(names, types, fields):
     ((200, {}, b"a\nInt64\n0"), NO_STORE), ((200, {}, b"a\nNullable(UInt8)\n0\n"), NO_STORE),
     ((200, {}, wide(200, 200, 200)), NO_STORE), ((200, {}, wide(201, 201, 201)), TOO_LONG),
     ((200, {}, b"\t" * 1000 + b"\n"), TOO_LONG), ((200, {}, b"count()\nInt64\n" + b"9" * 50 + b"\n"),
-     "the store has version -1, and this cairn reads version 4"),
+     "the store has version -1, and this cairn reads version 5"),
     ((500, {}, b"Code: 1 \x1b[31m" + b"x" * 10000), f"{REFUSED} 500: Code: 1 \\x1b[31m" + "x" * 287),
     ((404, {}, b"one\ntwo"), f"{REFUSED} 404: one"), ((401, {}, b""), f"{REFUSED} 401: "), ((201, {}, b"a"), f"{REFUSED} 201: a"),
     ((302, {"Location": "http://127.0.0.1:1/"}, b""), f"{REFUSED} 302: "),

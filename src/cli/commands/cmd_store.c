@@ -11,14 +11,13 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
-#include "cli/options/filter_options.h"
 #include "cli/options/name_options.h"
 #include "cli/options/option_values.h"
 #include "cli/options/output_words.h"
+#include "cli/store/add_recordings.h"
+#include "cli/store/policy_option.h"
 #include "cli/store/table_output.h"
 #include "cli/text/screen_text.h"
-#include "formats/import/input_file.h"
-#include "host/os/file.h"
 #include "host/text/format.h"
 #include "host/text/json_writer.h"
 #include "host/text/number.h"
@@ -46,9 +45,13 @@ struct store_fields {
     bool use_json;
     bool use_csv;
     bool is_oom;
+    bool has_all_states;
+    const char *per;
+    const char *policy;
     struct name_words names;
 };
 
+static const char *const per_choices[] = {"second", NULL};
 static const struct store_fields defaults = {.limit = OUTPUT_UNSET, .limit_ms = QUERY_LIMIT_MS};
 
 #define FIELD(field) offsetof(struct store_fields, field)
@@ -71,7 +74,15 @@ static const struct option_spec specs[] = {
     OPTION(0, "recording", TEXT, "ID", FIELD(recording),
            "only this recording, by its recording_id in the list"),
     OPTION(0, "label", EACH, "NAME=VALUE", FIELD(labels),
-           "for add: a label of the recordings; repeatable"),
+           "only recordings with this label; for add: a label of theirs; repeatable"),
+    OPTION(0, "states", FLAG, NULL, FIELD(has_all_states),
+           "all states of a run that --rotate kept (default: the last of each run)"),
+    OPTION(0, "per", CHOICE, "second", FIELD(per),
+           "for growth, diff, hosts and history: costs by the seconds that each recording lasted",
+           .choices = per_choices),
+    OPTION(0, "policy", TEXT, "AGES", FIELD(policy),
+           "for prune: what to keep: 7d,30d/1d,365d/7d is all of 7 days, one a day of 30 days, and "
+           "one in 7 days of a year"),
     OPTION(0, "cluster", TEXT, "NAME", FIELD(cluster),
            "for schema: a cluster of several servers, as their configuration names it"),
     OPTION(0, "oom", FLAG, NULL, FIELD(is_oom),
@@ -116,6 +127,8 @@ scope_of(const struct store_fields *fields, struct store_scope *out, struct err_
     struct store_scope scope = {.service = fields->service,
                                 .version = fields->version,
                                 .host = fields->host,
+                                .has_all_states = fields->has_all_states,
+                                .is_per_second = fields->per != NULL,
                                 .cost = fields->cost,
                                 .limit = fields->limit};
     if (fields->limit == OUTPUT_UNSET) {
@@ -141,73 +154,73 @@ scope_of(const struct store_fields *fields, struct store_scope *out, struct err_
 struct call {
     const struct store_fields *fields;
     struct store_scope scope;
-    const char *labels; // JSON, of the added recordings
-    char **words;       // operands after the action's name
+    const char *json_labels; // of the added recordings
+    char **words;            // operands after the action's name
     int count;
 };
 
-static MUST_USE enum err
-write_labels(const struct option_word_vec *words, struct strbuf *out, struct err_info *info)
+// Labels as they were given, apart. Valid when zeroed.
+struct label_list {
+    struct store_label items[QUERY_LABELS_MAX];
+    struct strbuf names[QUERY_LABELS_MAX]; // owned
+    size_t count;
+};
+
+static void label_list_release(struct label_list *labels)
 {
-    struct json_writer w;
-    CLEANUP(strbuf_release) struct strbuf key = {0};
-    json_to_strbuf(&w, out, JSON_COMPACT);
+    for (size_t i = 0; i < labels->count; i++) {
+        strbuf_release(&labels->names[i]);
+    }
+}
+
+static MUST_USE enum err
+split_labels(const struct option_word_vec *words, struct label_list *out, struct err_info *info)
+{
+    if (words->len > QUERY_LABELS_MAX) {
+        return err_set(info, ERR_LIMIT, "--label: at most %d labels", QUERY_LABELS_MAX);
+    }
     for (size_t i = 0; i < words->len; i++) {
         const char *text = words->items[i].text;
         const char *equals = strchr(text, '=');
-        if (equals == NULL || equals == text) {
-            return err_set(info, ERR_INVALID, "--label: '%.100s' is not NAME=VALUE", text);
+        struct strbuf *name = &out->names[out->count++];
+        strbuf_append(name, text, equals != NULL ? (size_t)(equals - text) : 0);
+        TRY(strbuf_result(name));
+        if (equals == NULL || !store_label_is_name(strbuf_text(name))) {
+            return err_set(info, ERR_INVALID,
+                           "--label: '%.100s' is not NAME=VALUE, with letters, digits and _-./ in "
+                           "the name",
+                           text);
         }
-        strbuf_clear(&key);
-        strbuf_append(&key, text, (size_t)(equals - text));
-        json_key_string(&w, strbuf_text(&key), equals + 1);
+        out->items[i] = (struct store_label){strbuf_text(name), equals + 1};
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_labels(const struct label_list *labels, struct strbuf *out)
+{
+    struct json_writer w;
+    json_to_strbuf(&w, out, JSON_COMPACT);
+    for (size_t i = 0; i < labels->count; i++) {
+        json_key_string(&w, labels->items[i].name, labels->items[i].value);
     }
     return json_finish(&w);
 }
 
-static MUST_USE enum err add_file(struct store *store,
-                                  const char *path,
-                                  const struct name_sources *names,
-                                  const struct store_labels *labels,
-                                  bool *out_is_new,
-                                  struct err_info *info)
-{
-    static const struct filter_words words = {.suppresses = true};
-    CLEANUP(profile_closep) struct profile *profile = NULL;
-    CLEANUP(applied_filter_release) struct applied_filter applied = {0};
-    CLEANUP(selection_release) struct selection selection = {0};
-    CLEANUP(strbuf_release) struct strbuf place = {0}; // `cairn analyze --store` may run elsewhere
-    TRY(file_absolute_path(path, &place, info));
-    TRY(input_open_profile(path, names, NULL, &profile, info));
-    TRY(filter_words_apply(&words, &profile->recording, &applied, info));
-    TRY(profile_select(profile, &applied.filter, &selection, info));
-    if (profile->damage[0] != '\0') {
-        (void)fprintf(stderr, "cairn: %s: %s\n", path, profile->damage);
-    }
-    return store_add(store, strbuf_text(&place), &selection, labels, out_is_new, info);
-}
-
 static MUST_USE enum err
-add_recordings(struct store *store, const struct call *call, struct err_info *info)
+add_files(struct store *store, const struct call *call, struct err_info *info)
 {
     CLEANUP(name_places_release) struct name_places names = {0};
-    uint64_t added = 0;
-    uint64_t known = 0;
+    struct add_counts counts = {0};
     TRY(name_places_init(&names, &call->fields->names, info));
     const struct store_labels labels = {.service = call->fields->service,
                                         .version = call->fields->version,
                                         .host = call->fields->host,
-                                        .labels = call->labels,
+                                        .labels = call->json_labels,
                                         .is_oom = call->fields->is_oom};
-    for (int i = 0; i < call->count; i++) {
-        bool is_new = false;
-        TRY(add_file(store, call->words[i], &names.sources, &labels, &is_new, info));
-        added += is_new;
-        known += !is_new;
-    }
-    (void)printf("%" PRIu64 " added", added);
-    if (known > 0) {
-        (void)printf(", %" PRIu64 " already in the store", known);
+    TRY(add_recordings(store, call->words, call->count, &names.sources, &labels, &counts, info));
+    (void)printf("%" PRIu64 " added", counts.added);
+    if (counts.known > 0) {
+        (void)printf(", %" PRIu64 " already in the store", counts.known);
     }
     (void)puts("");
     return ERR_OK;
@@ -240,6 +253,9 @@ static MUST_USE enum err compare_times(struct store *store,
     };
     static const char *const all[] = {"", ""};
     CLEANUP(store_table_release) struct store_table table = {0};
+    if (call->scope.is_per_second) {
+        return ERR_OK;
+    }
     const char *const *versions = words != NULL ? (const char *const *)words : all;
     TRY(store_ask(store, &query_lasted, &call->scope, versions, &table, info));
     if (store_table_rows(&table) == 0) {
@@ -250,7 +266,7 @@ static MUST_USE enum err compare_times(struct store *store,
     if (most_ms / MOST_PERCENT > least_ms / 100) {
         (void)fprintf(stderr,
                       "cairn: the compared recordings lasted from %s to %s: figures that grow with "
-                      "the time differ for that alone\n",
+                      "the time differ for that alone (--per second divides by it)\n",
                       format_duration(least_ms * NS_PER_MS).text,
                       format_duration(most_ms * NS_PER_MS).text);
     }
@@ -298,15 +314,23 @@ prune_store(struct store *store, const struct call *call, struct err_info *info)
 {
     const struct store_fields *fields = call->fields;
     struct store_scope scope = call->scope;
+    struct retention_policy policy = {0};
     uint64_t count = 0;
+    if (fields->policy != NULL) {
+        TRY(policy_option_parse(fields->policy, &policy, info));
+    }
     if (fields->service == NULL && fields->version == NULL && fields->host == NULL &&
-        fields->since == NULL && fields->until == NULL && fields->recording == NULL) {
-        return err_set(info, ERR_UNSUPPORTED,
-                       "prune needs an option that says which recordings, such as --until 30d");
+        fields->since == NULL && fields->until == NULL && fields->recording == NULL &&
+        fields->labels.len == 0 && fields->policy == NULL) {
+        return err_set(
+            info, ERR_UNSUPPORTED,
+            "prune needs an option that says which recordings, such as --until 30d or --policy "
+            "7d,30d/1d");
     }
     scope.limit = 0;
     scope.is_any_cost = true;
-    TRY(store_prune(store, &scope, &count, info));
+    TRY(store_prune(store, &scope, fields->policy != NULL ? &policy : NULL, time(NULL), &count,
+                    info));
     (void)printf("%" PRIu64 " removed\n", count);
     return ERR_OK;
 }
@@ -332,7 +356,7 @@ static const struct action {
     const struct store_query *query; // NULL: `run`
     enum err (*run)(struct store *store, const struct call *call, struct err_info *info);
 } actions[] = {
-    {"add", 1, INT32_MAX, "FILE...", true, false, NULL, add_recordings},
+    {"add", 1, INT32_MAX, "FILE...", true, false, NULL, add_files},
     {"list", 0, 0, "no operand", false, false, &query_list, NULL},
     {"top", 0, 0, "no operand", false, false, &query_top, NULL},
     {"diff", 2, 2, "two versions: OLD and NEW", false, false, &query_diff, NULL},
@@ -381,15 +405,19 @@ static int run(void *context, int count, char **operands)
     if (fields->use_json && fields->use_csv) {
         return command_refuse(&command_store, "--json and --csv cannot be combined");
     }
-    CLEANUP(strbuf_release) struct strbuf labels = {0};
+    CLEANUP(strbuf_release) struct strbuf json_labels = {0};
+    CLEANUP(label_list_release) struct label_list labels = {0};
     struct call call = {.fields = fields, .words = operands + 1, .count = count - 1};
     const struct action *action = NULL;
     if (find_action(&call, operands[0], &action, &info) != ERR_OK ||
         scope_of(fields, &call.scope, &info) != ERR_OK ||
-        write_labels(&fields->labels, &labels, &info) != ERR_OK) {
+        split_labels(&fields->labels, &labels, &info) != ERR_OK ||
+        write_labels(&labels, &json_labels) != ERR_OK) {
         return command_usage_error(&command_store, &info);
     }
-    call.labels = strbuf_text(&labels);
+    call.scope.labels = labels.items;
+    call.scope.label_count = labels.count;
+    call.json_labels = strbuf_text(&json_labels);
     return command_end(run_action(action, &call, &info), &info, STATUS_OK);
 }
 
@@ -419,7 +447,8 @@ const struct command command_store = {
         "diff, growth and hosts are means per recording.\n",
     .examples = "cairn store add --service web --version 1.1 run.cairn\n"
                 "cairn store query growth 1.0 1.1 --service web\n"
-                "cairn store prune --until 30d\n",
+                "cairn store prune --until 30d\n"
+                "cairn store prune --policy 7d,30d/1d,365d/7d\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(store_fields, names)},

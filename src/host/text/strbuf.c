@@ -71,6 +71,21 @@ void strbuf_append_char(struct strbuf *sb, char character)
     strbuf_append(sb, &character, 1);
 }
 
+void strbuf_append_integer(struct strbuf *sb, int64_t number)
+{
+    char digits[20]; // of 2^63, and the sign
+    size_t at = sizeof(digits);
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0) {
+        digits[--at] = '-';
+    }
+    strbuf_append(sb, digits + at, sizeof(digits) - at);
+}
+
 void strbuf_append_hex(struct strbuf *sb, struct bytes bytes)
 {
     static const char digits[] = "0123456789abcdef";

@@ -41,10 +41,8 @@ static MUST_USE enum err intern_location(struct code_index *index,
     TRY(map_u64_number(&index->location_ids, map_u64_pair(location.function, place),
                        index->locations.len, &id));
     if (id == index->locations.len) {
-        location.flags |= index->functions.items[location.function].flags;
-        const bool has_name = (location.flags & CODE_UNKNOWN) == 0;
-        location.flags |=
-            is_wrapper_frame(has_name ? position->function : "", position->file) ? CODE_WRAPPER : 0;
+        location.flags |= index->functions.items[location.function].flags; // those of its name, too
+        location.flags |= is_wrapper_frame("", position->file) ? CODE_WRAPPER : 0;
         TRY(code_location_vec_push(&index->locations, location));
     }
     *out = id;

@@ -87,6 +87,15 @@ static MUST_USE enum err find_same_code(const struct recording *recording, struc
     return ERR_OK;
 }
 
+static bool has_unnamed(const struct code_position *positions, size_t count)
+{
+    bool has = count == 0;
+    for (size_t i = 0; i < count; i++) {
+        has |= positions[i].function[0] == '\0';
+    }
+    return has;
+}
+
 static MUST_USE enum err index_code(struct profile *profile, struct progress *progress)
 {
     const struct recording *recording = &profile->recording;
@@ -99,7 +108,9 @@ static MUST_USE enum err index_code(struct profile *profile, struct progress *pr
         // Names from the deferred lookup are better, or the only ones.
         size_t count = late_positions(&profile->late, i, positions);
         count = count > 0 ? count : recorded_positions(recording, frame, positions);
-        TRY(append_unnamed(profile, i, &unnamed));
+        if (has_unnamed(positions, count)) {
+            TRY(append_unnamed(profile, i, &unnamed));
+        }
         const uint32_t module =
             frame->module < modules.len ? modules.items[frame->module] : frame->module;
         TRY(code_index_add_frame(&profile->code, module, frame->offset, frame->flags, positions,

@@ -299,6 +299,9 @@ bool is_wrapper_frame(const char *function, const char *file)
             return true;
         }
     }
+    if (function[0] == '\0') {
+        return false;
+    }
     const struct name_parts parts = name_split(function);
     const char *qualified = function + parts.qualified_at;
     const size_t len = parts.parameters_at - parts.qualified_at; // gcc compiles C names as C++, too
