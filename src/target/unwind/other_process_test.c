@@ -20,10 +20,10 @@
 #include "base/compiler.h"
 #include "base/page_alloc.h"
 #include "base/sys.h"
-#include "registers_arch.h"
 #include "target/unwind/environment/module_table.h"
 #include "target/unwind/unwind.h"
 #include "target/unwind/walk/precise_walk.h"
+#include "test_stopped_arch.h"
 
 #define MAX_FRAMES 128u
 
@@ -83,14 +83,7 @@ static struct cpu registers_of(pid_t pid)
     struct user_regs_struct regs;
     struct iovec into = {.iov_base = &regs, .iov_len = sizeof(regs)};
     assert_int_equal(ptrace(PTRACE_GETREGSET, pid, (void *)1, &into), 0); // NT_PRSTATUS
-    struct cpu cpu = {.pc = regs.rip + 1};
-    const uint64_t values[ARCH_REG_PC] = {
-        regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
-        regs.r8,  regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15};
-    for (unsigned i = 0; i < ARCH_REG_PC; i++) {
-        cpu_set(&cpu, i, values[i]);
-    }
-    return cpu;
+    return test_stopped_cpu(&regs);
 }
 
 static void compare_walks(pid_t child, const struct shared *shared)
