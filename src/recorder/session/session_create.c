@@ -153,13 +153,15 @@ static void choose_stamps(struct session *s, bool counts_stamps)
 
 uint64_t session_stamp(const struct session *session)
 {
-    const uint64_t now =
-        session->stamp_source == STAMPS_OF_PROCESSOR
-            ? stamp_arch_read() - session->stamp_base
-            // A new number, as in stamp_now: earlier stamps are lower, also when no thread stamps
-            // any more. The clock advances by itself, the counter does not.
-            : atomic_fetch_add_explicit(&session->header->stamp_count, 1, memory_order_acq_rel) + 1;
-    atomic_thread_fence(memory_order_seq_cst); // no later load is early
+    if (session->stamp_source != STAMPS_OF_PROCESSOR) {
+        // A new number, as in stamp_now: earlier stamps are lower, also when no thread stamps any
+        // more. The clock advances by itself, the counter does not. Acquire: no later load is
+        // early.
+        _Atomic uint64_t *count = &session->header->stamp_count;
+        return (atomic_fetch_add_explicit(count, 1, memory_order_acq_rel) + 1) & STAMP_MAX;
+    }
+    const uint64_t now = stamp_arch_read() - session->stamp_base;
+    stamp_arch_settle(); // no later load is early
     return now & STAMP_MAX;
 }
 

@@ -57,9 +57,11 @@ static bool is_alone(const struct shared_sum *sum)
     return atomic_load_explicit(&sum->thread_count, memory_order_acquire) == 1;
 }
 
+// Acquire: pairs with the release in shared_sum_join; who has joined so far is in the count that is
+// read next.
 static uint32_t joins_of(const struct shared_sum *sum)
 {
-    return atomic_load_explicit(&sum->joins, memory_order_relaxed);
+    return atomic_load_explicit(&sum->joins, memory_order_acquire);
 }
 
 // Return the value with the part added. `copy`: the number that the thread has seen.
@@ -137,7 +139,7 @@ void shared_sum_join(struct shared_sum *sum, struct sum_part *part)
 {
     const uint32_t count =
         1 + atomic_fetch_add_explicit(&sum->thread_count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&sum->joins, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&sum->joins, 1, memory_order_release); // see joins_of
     *part = (struct sum_part){.room_bytes = SUM_NOT_ALONE};
     if (count == 2) { // until now the batch was for one thread
         atomic_store_explicit(&sum->stray_bytes,

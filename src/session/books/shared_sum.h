@@ -89,9 +89,9 @@ void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part);
 // Do shared_sum_note_peak if the thread is alone.
 ALWAYS_INLINE bool shared_sum_try_peak(struct shared_sum *sum, struct sum_part *part)
 {
-    // The number after the sum; then, acquire, whether others have left since they changed it; then
-    // whether one has come.
-    const uint64_t low = ((const volatile struct words16 *)&sum->state)->low;
+    // Acquire: the number after the sum, and whether one has come before it changed the sum; then
+    // whether others have left since; then whether one has come.
+    const uint64_t low = __atomic_load_n(&sum->state.low, __ATOMIC_ACQUIRE);
     const uint32_t number = atomic_load_explicit(&sum->number, memory_order_relaxed);
     if (UNLIKELY(atomic_load_explicit(&sum->thread_count, memory_order_acquire) != 1) ||
         UNLIKELY(atomic_load_explicit(&sum->joins, memory_order_relaxed) != part->joins) ||

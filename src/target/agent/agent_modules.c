@@ -293,6 +293,9 @@ void module_table_refresh(void)
     const uint32_t count = atomic_load_explicit(&a->list_count, memory_order_relaxed);
     const struct agent_module_list *before = &a->lists[count % 2];
     struct agent_module_list *list = &a->lists[(count + 1) % 2];
+    // Pairs with the fence in find_module: who sees what is written here sees that this list was
+    // replaced before.
+    atomic_thread_fence(memory_order_release);
     list->count = 0;
     for (uint32_t i = 0; i < before->count; i++) {
         if ((before->modules[i].flags & AGENT_MODULE_STAYS) != 0) {

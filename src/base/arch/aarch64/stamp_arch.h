@@ -29,6 +29,13 @@ ALWAYS_INLINE uint64_t stamp_arch_read_early(void)
     return now;
 }
 
+// Keep later instructions behind a reading: a later load would else be early, because no barrier
+// for memory orders the counter.
+ALWAYS_INLINE void stamp_arch_settle(void)
+{
+    __asm__ volatile("isb" : : : "memory");
+}
+
 // Before Armv8.6 the counter may tick 25 million times a second. Within one tick one thread can
 // free an address and another can get it, with equal stamps.
 #define STAMP_ARCH_HZ_MIN UINT64_C(1000000000)

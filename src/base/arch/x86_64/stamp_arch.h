@@ -28,6 +28,12 @@ ALWAYS_INLINE uint64_t stamp_arch_read(void)
     return (uint64_t)high << 32 | low;
 }
 
+// Keep later instructions behind a reading (Intel SDM, RDTSCP).
+ALWAYS_INLINE void stamp_arch_settle(void)
+{
+    __asm__ volatile("lfence" : : : "memory");
+}
+
 // Read the same clock, perhaps a little before earlier instructions are done. Any processor has it.
 ALWAYS_INLINE uint64_t stamp_arch_read_early(void)
 {
