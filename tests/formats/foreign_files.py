@@ -15,7 +15,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", ROOT / "build")).resolve()
 CAIRN = pathlib.Path(os.environ.get("CAIRN_BIN", BUILD / "bin" / "cairn")).resolve()
-SANITIZED = b"__asan_init" in CAIRN.read_bytes()
+SANITIZED = b"__asan_report_load" in CAIRN.read_bytes()
 FOREIGN_PROGRAM = BUILD / "programs" / "foreign"
 INTERPRETER = "/usr/lib/heaptrack/libexec/heaptrack_interpret"
 

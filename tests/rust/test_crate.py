@@ -100,6 +100,51 @@ def test_a_static_program(tmp_path):
     assert_counts(record(tmp_path / "static.cairn", tmp_path / "counts"))
 
 
+MUSL_PART = """
+#![no_std]
+static POOL: cairn::Pool = cairn::Pool::new("table");
+static MEMORY: [u8; 512] = [0; 512];
+#[panic_handler]
+fn stop(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
+#[no_mangle]
+pub extern "C" fn part_work() -> i32 {
+    let (one, other): (*const u8, *const u8) = (&MEMORY[0], &MEMORY[256]);
+    POOL.alloc(one, 48);
+    POOL.realloc(one, one, 96);
+    let peak = cairn::Peak::begin();
+    POOL.alloc(other, 100);
+    POOL.free(other);
+    cairn::event("taken", 5);
+    i32::from(cairn::is_recording() && peak.end() == Some(100) && cairn::thread_stats().is_some())
+}
+"""
+MUSL_MAIN = ("#include <stdlib.h>\nint part_work(void);\nvoid rust_eh_personality(void) {}\n"
+             "int main(void) { free(malloc(10)); return 7 * part_work(); }\n")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
+def test_a_program_with_musl(tmp_path, flags):
+    """The core of the crate, without std, in a library that Debian's musl-gcc links: Debian has no std of Rust for musl."""
+    library = library_of_crate(tmp_path, "-O", "-C", "panic=abort", has_std=False)
+    (tmp_path / "part.rs").write_text(MUSL_PART)
+    (tmp_path / "main.c").write_text(MUSL_MAIN)
+    run(["rustc", "--edition", "2021", "-O", "-C", "panic=abort", "--extern", f"cairn={library}", "--crate-type", "staticlib",
+         "-o", tmp_path / "libpart.a", tmp_path / "part.rs"])
+    run(["musl-gcc", *flags, "-o", tmp_path / "program", tmp_path / "main.c", tmp_path / "libpart.a"])
+    assert "libc.so.6" not in run(["readelf", "-dW", tmp_path / "program"])
+    run([tmp_path / "program"])  # 0: not recorded
+    path = tmp_path / "musl.cairn"
+    done = subprocess.run([CAIRN, "record", "-q", "-o", path, "--", tmp_path / "program"], capture_output=True, check=False,
+                          env=environment(), timeout=DEADLINE_SECONDS)
+    assert (done.returncode, done.stderr) == (7, b""), done
+    of_pool = [costs for costs, frames in Recording(path, done).stacks() if frames[0]["function"] == LEAKED_NAME]
+    assert {cost: sum(costs[cost] for costs in of_pool) for cost in ("allocations", "allocated_bytes", "live_bytes")} == {
+        "allocations": 3, "allocated_bytes": 48 + 96 + 100, "live_bytes": 96}
+
+
 def test_a_library_that_is_loaded_later(tmp_path):
     """The program of the C header's test loads it; its status says whether the call was recorded."""
     (tmp_path / "part.rs").write_text(

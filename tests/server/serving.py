@@ -22,7 +22,7 @@ BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", ROOT / "build")).resolve()
 CAIRN = pathlib.Path(os.environ.get("CAIRN_BIN", BUILD / "bin" / "cairn")).resolve()
 DRAW = BUILD / "tests" / "cli" / "draw_recording"
 DEADLINE_SECONDS = 60
-SANITIZED = b"__asan_init" in CAIRN.read_bytes()  # several times as slow
+SANITIZED = b"__asan_report_load" in CAIRN.read_bytes()  # several times as slow
 
 
 def draw(path, drawing):

@@ -38,6 +38,23 @@ def test_an_answer_without_memory_is_a_500_and_the_server_goes_on(serve, file, t
         assert server.get(route) == whole
 
 
+@pytest.mark.nightly
+def test_an_answer_of_a_deep_recursion_is_refused_before_it_takes_all_memory(serve, tmp_path):
+    """A chain of N frames with a row at each has N * N / 2 frames: 5790 rows exceed 128 MiB of JSON, and 8000 would be
+    32 million frames of 8 bytes, of which the server takes 16 million."""
+    drawing = "".join(";".join(["f"] * depth) + " 1 1\n" for depth in range(1, 8001))
+    server = serve(draw(tmp_path / "deep.cairn", drawing))
+    for limit in (8000, 5790):
+        answer = server.try_get("stacks", sort="allocations", limit=limit)
+        assert (answer.status, answer.json["error"]["message"]) == (
+            413, "the answer is larger than 128 MiB: filter it, or ask for fewer rows")
+        if limit == 8000:
+            peak = re.search(r"VmHWM:\s+(\d+) kB", open(f"/proc/{server.process.pid}/status").read())
+            assert int(peak[1]) < 330 << 10 or SANITIZED, peak
+    stacks = server.get("stacks", sort="allocations", limit=1000)["stacks"]
+    assert stacks["count"] == len(stacks["frame_count"]) == 1000
+
+
 # Access
 
 def test_nothing_is_answered_without_the_token(server):

@@ -14,60 +14,22 @@
 
 #include "base/compiler.h"
 #include "target/preload/python/python_memory.h"
-
-enum {
-    OBJECT_BYTES = 256,
-    STATE_ASCII = 1 << 6 | 1 << 5 | 1 << 2,
-    STATE_WIDE = 1 << 5,
-    KIND_SHIFT = 2,
-};
-
-struct code_object {
-    _Alignas(16) uint8_t code[OBJECT_BYTES];
-    _Alignas(16) uint8_t name[OBJECT_BYTES];
-    _Alignas(16) uint8_t file[OBJECT_BYTES];
-    _Alignas(16) uint8_t lines[OBJECT_BYTES];
-};
+#include "target/preload/python/test_support/python_objects.h"
 
 static const struct python_layout *layout(void)
 {
     return python_layout_of(0x030b);
 }
 
-static void put(uint8_t *object, size_t offset, uint64_t value, size_t bytes)
+static void make_code(
+    struct python_code_object *o, const char *name, uint64_t hash, const char *file, uint32_t line)
 {
-    memcpy(object + offset, &value, bytes);
+    python_make_code(layout(), o, name, hash, file, line);
 }
 
-static void make_text(uint8_t *object, const char *text, uint64_t hash)
+static uint64_t pc_of(const struct python_code_object *o, int64_t unit)
 {
-    put(object, layout()->text.length, strlen(text), 8);
-    put(object, layout()->text.hash, hash, 8);
-    put(object, layout()->text.state, STATE_ASCII, 4);
-    for (size_t i = 0; text[i] != '\0'; i++) {
-        object[layout()->text.ascii_data + i] = (uint8_t)text[i];
-    }
-}
-
-// Make a function whose code units 0 and 1 are in its first line, and 2 in the next one.
-static void
-make_code(struct code_object *o, const char *name, uint64_t hash, const char *file, uint32_t line)
-{
-    static const uint8_t lines[] = {0x80 | 10 << 3 | 1, 0, 0, 0x80 | 11 << 3 | 0, 0, 0};
-    *o = (struct code_object){0};
-    make_text(o->name, name, hash);
-    make_text(o->file, file, UINT64_MAX);
-    put(o->lines, layout()->bytes.size, sizeof(lines), 8);
-    memcpy(o->lines + layout()->bytes.data, lines, sizeof(lines));
-    put(o->code, layout()->code.name, (uint64_t)o->name, 8);
-    put(o->code, layout()->code.file, (uint64_t)o->file, 8);
-    put(o->code, layout()->code.lines, (uint64_t)o->lines, 8);
-    put(o->code, layout()->code.first_line, line, 4);
-}
-
-static uint64_t pc_of(const struct code_object *o, int64_t unit)
-{
-    const uint64_t code = (uint64_t)o->code;
+    const uint64_t code = (uint64_t)&o->code;
     struct python_code_facts facts;
     return python_code_read(layout(), code, &facts)
                ? python_code_pc(layout(), &facts,
@@ -87,7 +49,7 @@ static void assert_named(uint64_t pc, const char *path, uint64_t line)
 static void a_frame_has_name_file_and_line(void **state)
 {
     (void)state;
-    struct code_object o;
+    struct python_code_object o;
     make_code(&o, "Box.fill", 1, "/srv/app.py", 40);
     assert_named(pc_of(&o, -1),
                  "[python] Box.fill:/"
@@ -111,13 +73,13 @@ static void a_frame_has_name_file_and_line(void **state)
 static void replaced_code_has_another_number(void **state)
 {
     (void)state;
-    struct code_object o;
+    struct python_code_object o;
     make_code(&o, "one", 1, "<string>", 1);
     const uint64_t one = pc_of(&o, 0);
     make_code(&o, "two", 2, "<string>", 1);
     const uint64_t two = pc_of(&o, 0);
     make_code(&o, "two", 2, "<strong>", 1);
-    put(o.lines, layout()->bytes.data + 3, 0x80 | 12 << 3, 1); // other lines
+    python_put(&o.lines, layout()->bytes.data + 3, 0x80 | 12 << 3, 1); // other lines
     const uint64_t other_lines = pc_of(&o, 2);
     assert_named(one, "[python] one:/<string>", 1);
     assert_named(two, "[python] two:/<string>", 1);
@@ -140,13 +102,14 @@ static void texts_of_all_widths_are_utf8(void **state)
         {4, {0x110000, 'x', 0xffffffff}, "?x?"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct code_object o;
+        struct python_code_object o;
         make_code(&o, "", 100 + i, "f.py", 1);
-        put(o.name, layout()->text.length, 3, 8);
-        put(o.name, layout()->text.state, STATE_WIDE | cases[i].width << KIND_SHIFT, 4);
+        python_put(&o.name, layout()->text.length, 3, 8);
+        python_put(&o.name, layout()->text.state,
+                   PYTHON_STATE_WIDE | cases[i].width << PYTHON_KIND_SHIFT, 4);
         for (size_t k = 0; k < 3; k++) {
-            put(o.name, layout()->text.other_data + k * cases[i].width, cases[i].characters[k],
-                cases[i].width);
+            python_put(&o.name, layout()->text.other_data + k * cases[i].width,
+                       cases[i].characters[k], cases[i].width);
         }
         char path[64];
         (void)snprintf(path, sizeof(path), "[python] %s:/f.py", cases[i].text);
@@ -163,15 +126,15 @@ static void pointers_that_lead_nowhere_give_no_frame(void **state)
         struct python_code_facts facts;
         assert_false(python_code_read(layout(), wrong[i], &facts));
         for (size_t k = 0; k < ARRAY_LEN(places); k++) {
-            struct code_object o;
+            struct python_code_object o;
             make_code(&o, "f", 1, "f.py", 1);
-            put(o.code, places[k], wrong[i], 8);
+            python_put(&o.code, places[k], wrong[i], 8);
             assert_int_equal(pc_of(&o, 0), 0);
         }
     }
-    struct code_object o;
+    struct python_code_object o;
     make_code(&o, "f", 1, "f.py", 1);
-    put(o.lines, layout()->bytes.size, UINT64_MAX, 8);
+    python_put(&o.lines, layout()->bytes.size, UINT64_MAX, 8);
     assert_int_equal(pc_of(&o, 0), 0);
     struct unwind_module module;
     assert_false(python_code_module(0, &module));
@@ -184,7 +147,7 @@ static void pointers_that_lead_nowhere_give_no_frame(void **state)
 static void code_without_room_shares_a_name(void **state)
 {
     (void)state;
-    struct code_object o;
+    struct python_code_object o;
     struct unwind_module module;
     for (uint32_t i = 0; i < 2 * PYTHON_CODES_MAX; i++) {
         make_code(&o, "many", 1000 + i, "f.py", 1);

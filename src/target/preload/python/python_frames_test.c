@@ -11,27 +11,14 @@
 #include <cmocka.h>
 
 #include "base/test_support/random_numbers.h"
+#include "target/preload/python/test_support/python_objects.h"
 
 enum {
     DEPTH_MAX = 200,
     CAPACITY = 256,
     CODES = 6,
-    OBJECT_BYTES = 256,
     FRAME_BYTES = 128,
     ROUNDS = 20000,
-    STATE_ASCII = 1 << 6 | 1 << 5 | 1 << 2,
-};
-
-struct object {
-    _Alignas(16) uint8_t bytes[OBJECT_BYTES];
-};
-
-// A code object: its name, file and lines are objects of their own.
-struct code {
-    struct object code;
-    struct object name;
-    struct object file;
-    struct object lines;
 };
 
 struct frame {
@@ -42,7 +29,7 @@ struct world {
     const struct python_layout *layout;
     uint64_t random;
     uint8_t state[256]; // PyThreadState
-    struct code codes[CODES];
+    struct python_code_object codes[CODES];
     struct frame frames[DEPTH_MAX];  // [0] is the outermost
     struct frame entries[DEPTH_MAX]; // the variables of the calls, outermost first
     bool is_entry[DEPTH_MAX];
@@ -58,29 +45,10 @@ static uint32_t below(struct world *w, uint32_t end)
     return (uint32_t)(next_random(&w->random) % end);
 }
 
-static void put(void *object, size_t offset, uint64_t value, size_t bytes)
+static void make_code(const struct world *w, struct python_code_object *c, uint32_t number)
 {
-    memcpy((uint8_t *)object + offset, &value, bytes);
-}
-
-static void make_code(struct world *w, struct code *c, uint32_t number)
-{
-    const struct python_layout *l = w->layout;
-    static const uint8_t lines[] = {0x80 | 10 << 3 | 1, 0, 0, 0x80 | 11 << 3 | 0, 0, 0};
-    *c = (struct code){0};
-    struct object *texts[] = {&c->name, &c->file};
-    for (size_t i = 0; i < 2; i++) {
-        put(texts[i], l->text.length, 1, 8);
-        put(texts[i], l->text.hash, 77 + number, 8);
-        put(texts[i], l->text.state, STATE_ASCII, 4);
-        put(texts[i], l->text.ascii_data, 'a' + number % 26, 1);
-    }
-    put(&c->lines, l->bytes.size, sizeof(lines), 8);
-    memcpy(c->lines.bytes + l->bytes.data, lines, sizeof(lines));
-    put(&c->code, l->code.name, (uint64_t)&c->name, 8);
-    put(&c->code, l->code.file, (uint64_t)&c->file, 8);
-    put(&c->code, l->code.lines, (uint64_t)&c->lines, 8);
-    put(&c->code, l->code.first_line, 1 + number, 4);
+    const char text[] = {(char)('a' + number % 26), '\0'};
+    python_make_code(w->layout, c, text, 77 + number, text, 1 + number);
 }
 
 static struct world *new_world(uint32_t version, uint64_t seed)
@@ -106,10 +74,10 @@ static void free_world(struct world *w)
 
 static void run_to(struct world *w, uint32_t i)
 {
-    const struct code *code = &w->codes[below(w, CODES)];
+    const struct python_code_object *code = &w->codes[below(w, CODES)];
     const uint64_t begin = (uint64_t)&code->code + w->layout->code.instructions;
-    put(&w->frames[i], w->layout->frame.code, (uint64_t)code, 8);
-    put(&w->frames[i], w->layout->frame.instruction, begin + 2 * (uint64_t)below(w, 3), 8);
+    python_put(&w->frames[i], w->layout->frame.code, (uint64_t)code, 8);
+    python_put(&w->frames[i], w->layout->frame.instruction, begin + 2 * (uint64_t)below(w, 3), 8);
 }
 
 // The variable of the call that runs frame `i`.
@@ -126,19 +94,20 @@ static void link_frame(struct world *w, uint32_t i)
 {
     const struct python_layout *l = w->layout;
     const uint64_t outer = i > 0 ? (uint64_t)&w->frames[i - 1] : 0;
-    put(&w->frames[i], l->frame.previous, outer, 8);
+    python_put(&w->frames[i], l->frame.previous, outer, 8);
     if (l->frame.owner == 0) {
-        put(&w->frames[i], l->frame.is_entry, w->is_entry[i], 1);
+        python_put(&w->frames[i], l->frame.is_entry, w->is_entry[i], 1);
         if (w->is_entry[i]) {
-            put((void *)entry_of(w, i), l->cframe.previous, i > 0 ? entry_of(w, i - 1) : 0, 8);
+            python_put((void *)entry_of(w, i), l->cframe.previous, i > 0 ? entry_of(w, i - 1) : 0,
+                       8);
         }
         return;
     }
-    put(&w->frames[i], l->frame.owner, below(w, 3), 1);
+    python_put(&w->frames[i], l->frame.owner, below(w, 3), 1);
     if (w->is_entry[i]) {
-        put((void *)entry_of(w, i), l->frame.owner, l->frame.c_stack, 1);
-        put((void *)entry_of(w, i), l->frame.previous, outer, 8);
-        put(&w->frames[i], l->frame.previous, entry_of(w, i), 8);
+        python_put((void *)entry_of(w, i), l->frame.owner, l->frame.c_stack, 1);
+        python_put((void *)entry_of(w, i), l->frame.previous, outer, 8);
+        python_put(&w->frames[i], l->frame.previous, entry_of(w, i), 8);
     }
 }
 
@@ -151,14 +120,14 @@ static void link_state(struct world *w)
     uint64_t first = innermost;
     if (l->frame.owner == 0) {
         for (uint32_t i = 0; i < w->depth; i++) { // each call leads to its innermost frame
-            put((void *)entry_of(w, i), l->cframe.frame, (uint64_t)&w->frames[i], 8);
+            python_put((void *)entry_of(w, i), l->cframe.frame, (uint64_t)&w->frames[i], 8);
         }
         first = w->depth > 0 ? entry_of(w, w->depth - 1) : 0;
     } else if (l->cframe.bytes != 0) {
-        put(&cframe, l->cframe.frame, innermost, 8);
+        python_put(&cframe, l->cframe.frame, innermost, 8);
         first = (uint64_t)&cframe;
     }
-    put(w->state, l->thread.frame, first, 8);
+    python_put(w->state, l->thread.frame, first, 8);
 }
 
 // Return from some frames, let the innermost one that stays go on, call others, and sometimes
@@ -168,7 +137,7 @@ static void go_on(struct world *w)
     const uint32_t returned = below(w, 4) == 0 ? below(w, w->depth + 1) : below(w, 3);
     w->depth -= returned < w->depth ? returned : w->depth;
     if (below(w, 10) == 0) {
-        struct code *code = &w->codes[below(w, CODES)];
+        struct python_code_object *code = &w->codes[below(w, CODES)];
         bool is_run = false;
         for (uint32_t i = 0; i < w->depth; i++) {
             uint64_t runs;
@@ -182,8 +151,8 @@ static void go_on(struct world *w)
     if (w->depth > 0 && below(w, 3) != 0) {
         uint64_t code;
         memcpy(&code, w->frames[w->depth - 1].bytes + w->layout->frame.code, sizeof(code));
-        put(&w->frames[w->depth - 1], w->layout->frame.instruction,
-            code + w->layout->code.instructions + 2 * (uint64_t)below(w, 3), 8);
+        python_put(&w->frames[w->depth - 1], w->layout->frame.instruction,
+                   code + w->layout->code.instructions + 2 * (uint64_t)below(w, 3), 8);
     }
     for (uint32_t calls = below(w, 5) * below(w, 5); calls > 0 && w->depth < DEPTH_MAX; calls--) {
         w->is_entry[w->depth] = w->depth == 0 || below(w, 4) == 0;
@@ -248,7 +217,7 @@ static void what_stays_is_not_read_again(void **state)
     link_state(w);
     (void)walk(w, w->remembered);
     python_frames_taken(w->remembered);
-    put(&w->frames[49], w->layout->frame.instruction, 0, 8);
+    python_put(&w->frames[49], w->layout->frame.instruction, 0, 8);
     assert_int_equal(walk(w, w->remembered).same, 49);
     assert_int_equal(w->remembered->fresh_count, 1);
     free_world(w);
@@ -283,9 +252,9 @@ static void what_cannot_be_read_stays_native(void **state)
         link_frame(w, w->depth++);
     }
     link_state(w);
-    put(&w->frames[4], w->layout->frame.previous, 16, 8); // leads nowhere
+    python_put(&w->frames[4], w->layout->frame.previous, 16, 8); // leads nowhere
     assert_int_equal(walk(w, w->remembered).count, 6);
-    put(&w->frames[6], w->layout->frame.code, 8, 8); // no code
+    python_put(&w->frames[6], w->layout->frame.code, 8, 8); // no code
     const struct unwind_inserts found = walk(w, w->remembered);
     assert_int_equal(found.count, 3);
     assert_int_equal(found.same, 0);
