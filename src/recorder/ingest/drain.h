@@ -79,13 +79,16 @@ struct drain_process {
     bool is_dead;
     bool is_replaced;      // dead: its process continues as another image
     bool has_next_image;   // which is recorded
+    bool has_company;      // another process has been recorded beside it
     bool is_past_its_exit; // alive long after it noted its exit
     bool is_our_namespace; // its thread ids are valid for us
     uint32_t lane_count;
     uint32_t killed_threads; // lanes that were open when it was dead
     uint64_t ended_changes;  // drain_changes_of its ended lanes
     uint32_t strange_checks; // checks in a row that found another process
+    uint64_t first_look;     // drain.looks when it was first known
     uint64_t alive_ms;       // when it was found alive; of one with a pidfd: the last time
+    uint32_t alive_number;   // of the latest peak of the shared sum before it was found alive
     uint64_t dead_ms;        // when it was found dead: it did nothing later
     uint64_t end_ms;         // last sign of life so far: its events, looks at it, its noted exit
     bool is_dated;           // end_ms is its noted exit, or its exec
@@ -114,7 +117,9 @@ struct drain {
     uint32_t slot_count;
     uint32_t main_slot;   // of the latest image of main_pid; SESSION_MAX_PROCESSES: none has joined
     uint64_t alive_stamp; // processes that were not found dead lived then,
-    uint64_t looked_ms;   // and then
+    uint64_t looked_ms;   // and then,
+    uint32_t looked_number;    // after this peak of the shared sum,
+    uint64_t looks;            // when it was looked so often
     uint64_t latest_stamp;     // no existing event has a later one
     uint64_t pending_stamp;    // the first moment that is not known completely; UINT64_MAX: none
     uint64_t pending_since_ms; // it has been the same since then

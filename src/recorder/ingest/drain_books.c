@@ -131,6 +131,20 @@ static void add_others(struct drain *drain)
     drain->others_bytes = others.live_bytes;
 }
 
+// A process that exits takes its blocks out itself, and so does the image after it. These were
+// there until now, so other processes may have set a peak above them: since the process was last
+// found alive, and even if none of them is left.
+static void
+note_ghost(const struct drain *drain, const struct drain_process *process, uint64_t left_bytes)
+{
+    struct aggregator *aggregator = drain->aggregator;
+    if (process->has_company && !process->has_next_image &&
+        aggregator->totals.rows.peak_number > process->alive_number) {
+        aggregator->book_ghost_bytes =
+            min_u64(aggregator->book_ghost_bytes + left_bytes, aggregator->totals.peak_bytes);
+    }
+}
+
 void drain_books_end_process(struct drain *drain, uint32_t slot)
 {
     struct words_file *words = drain->session->words;
@@ -145,14 +159,8 @@ void drain_books_end_process(struct drain *drain, uint32_t slot)
     note_peak(drain); // after: what others set until now counts with what the process held
     note_process_peak(drain, slot);
     atomic_store_explicit(&share->most_bytes, 0, memory_order_relaxed); // the slot's next process
-    // A process that exits takes its blocks out itself, and so does the image after it. These were
-    // there until now, so others may have set a peak above them.
-    const struct drain_process *process = drain->processes + slot;
-    struct aggregator *aggregator = drain->aggregator;
-    if (left > 0 && drain->process_count > 1 && !process->has_next_image &&
-        aggregator->totals.peak_time_ms >= process->alive_ms) {
-        aggregator->book_ghost_bytes =
-            min_u64(aggregator->book_ghost_bytes + (uint64_t)left, aggregator->totals.peak_bytes);
+    if (left > 0) {
+        note_ghost(drain, drain->processes + slot, (uint64_t)left);
     }
     drain->left_number = atomic_exchange_explicit(&share->peak_number, 0, memory_order_relaxed);
 }

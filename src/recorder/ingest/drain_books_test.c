@@ -5,9 +5,12 @@
 #include "recorder/ingest/drain_books.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -379,9 +382,161 @@ static void sizes_are_counted_by_bucket(void **state)
     free(w);
 }
 
+// Two processes. One holds HELD bytes until it is killed.
+struct pair {
+    struct fixture f;
+    uint32_t other; // slot of the one that goes on
+    uint32_t held;
+    pid_t other_pid;
+    pid_t held_pid;
+};
+
+enum {
+    HELD = 4000,
+    BASE = 1000, // of the other process
+};
+
+static pid_t start_process(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); // of a failed test
+        for (;;) {
+            (void)pause();
+        }
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void kill_process(pid_t pid)
+{
+    siginfo_t ended;
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+}
+
+// A thread of the process adds so much to the sum.
+static void change_sum(struct pair *pair, uint32_t slot, int64_t bytes)
+{
+    struct sum_part part = {.unsent_bytes = bytes, .room_bytes = SUM_NOT_ALONE};
+    words_share_add(pair->f.on.session.words->shares + slot, bytes);
+    (void)shared_sum_send(&pair->f.on.session.header->sum, &part);
+}
+
+static void begin_held(struct pair *pair)
+{
+    struct session_header *header = pair->f.on.mapping.header;
+    pair->held = join(&pair->f, (uint32_t)pair->held_pid, 0);
+    session_process(header, pair->held)->pid_namespace = pair->f.on.session.pid_namespace;
+    change_sum(pair, pair->held, HELD);
+}
+
+static void open_pair(struct pair *pair)
+{
+    *pair = (struct pair){.f = {.clock_ms = 1}};
+    test_session_open(&pair->f.on, SESSION_FOLLOW_CHILDREN | SESSION_BOOKS);
+    pair->other_pid = start_process(); // it maps the session, so its pid is ours
+    pair->held_pid = start_process();
+    pair->other = join(&pair->f, (uint32_t)pair->other_pid, 0);
+    change_sum(pair, pair->other, BASE);
+    pass(&pair->f);
+}
+
+// The other process sets a peak with what the killed one still has in the sum.
+static void set_peak(struct pair *pair)
+{
+    change_sum(pair, pair->other, HELD);
+    change_sum(pair, pair->other, -HELD);
+}
+
+static void close_pair(struct pair *pair, uint64_t ghost_bytes)
+{
+    pass(&pair->f);
+    assert_int_equal(pair->f.on.aggregator.totals.peak_bytes, BASE + 2 * HELD);
+    assert_int_equal(pair->f.on.aggregator.book_ghost_bytes, ghost_bytes);
+    (void)kill(pair->other_pid, SIGKILL);
+    assert_int_equal(waitpid(pair->other_pid, NULL, 0), pair->other_pid);
+    assert_int_equal(waitpid(pair->held_pid, NULL, 0), pair->held_pid);
+    close_fixture(&pair->f);
+}
+
+static void a_peak_of_living_processes_is_not_too_high(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_pair(&pair);
+    begin_held(&pair);
+    set_peak(&pair);
+    pass(&pair.f);
+    kill_process(pair.held_pid);
+    close_pair(&pair, 0);
+}
+
+static void a_peak_after_the_latest_look_may_be_too_high(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_pair(&pair);
+    begin_held(&pair);
+    pass(&pair.f);
+    kill_process(pair.held_pid);
+    set_peak(&pair);
+    close_pair(&pair, HELD);
+}
+
+// The pass began before the look in it, and the peak has the time of the pass.
+static void a_peak_of_a_long_pass_may_be_too_high(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_pair(&pair);
+    begin_held(&pair);
+    pass(&pair.f);
+    atomic_store(&pair.f.on.session.header->clock_ms, pair.f.clock_ms + 10);
+    drain_find_dead(&pair.f.on.drain);
+    kill_process(pair.held_pid);
+    set_peak(&pair);
+    pass_now(&pair.f);
+    pair.f.clock_ms += 10;
+    close_pair(&pair, HELD);
+}
+
+// Both are found dead in one pass, the one that set the peak first.
+static void a_peak_of_a_dead_process_may_be_too_high(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_pair(&pair);
+    begin_held(&pair);
+    pass(&pair.f);
+    kill_process(pair.held_pid);
+    set_peak(&pair);
+    change_sum(&pair, pair.other, -BASE);
+    kill_process(pair.other_pid);
+    close_pair(&pair, HELD);
+}
+
+// No look has found it alive.
+static void a_process_that_is_dead_when_it_is_found_may_have_been(void **state)
+{
+    (void)state;
+    struct pair pair;
+    open_pair(&pair);
+    begin_held(&pair);
+    kill_process(pair.held_pid);
+    set_peak(&pair);
+    close_pair(&pair, HELD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_peak_of_living_processes_is_not_too_high),
+        cmocka_unit_test(a_peak_after_the_latest_look_may_be_too_high),
+        cmocka_unit_test(a_peak_of_a_long_pass_may_be_too_high),
+        cmocka_unit_test(a_peak_of_a_dead_process_may_be_too_high),
+        cmocka_unit_test(a_process_that_is_dead_when_it_is_found_may_have_been),
         cmocka_unit_test(rows_are_what_threads_counted),
         cmocka_unit_test(a_missed_free_is_made_up_for),
         cmocka_unit_test(sizes_are_counted_by_bucket),

@@ -53,15 +53,22 @@ uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)
     return written_ms <= clock_ms + DRAIN_TIME_SLACK_MS ? written_ms : clock_ms;
 }
 
-// Note that the process is dead, and lived at alive_ms. Its time of death is read later: see
-// drain_process_date_dead.
-static void find_dead(struct drain *drain, uint32_t slot, uint64_t alive_ms)
+// Note that the process is dead. Its time of death is read later: see drain_process_date_dead.
+static void find_dead(struct drain *drain, uint32_t slot)
 {
     struct drain_process *process = drain->processes + slot;
     if (!process->is_dead) {
-        process->alive_ms = alive_ms;
         process->is_found_dead = true;
         drain->has_found_dead = true;
+    }
+}
+
+// The process was found alive by a look that began at that time and after that peak.
+static void note_alive(struct drain_process *process, uint64_t now_ms, uint32_t peak_number)
+{
+    if (!process->is_dead) {
+        process->alive_ms = now_ms;
+        process->alive_number = peak_number;
     }
 }
 
@@ -114,13 +121,13 @@ static void watch(struct drain *drain, uint32_t slot)
 {
     struct drain_process *process = drain->processes + slot;
     if (process->pid <= 0 || process->pid == drain->own_pid) { // the slot was overwritten
-        find_dead(drain, slot, process->alive_ms);
+        find_dead(drain, slot);
         return;
     }
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (process->pidfd < 0) {
         if (errno == ESRCH) {
-            find_dead(drain, slot, process->alive_ms);
+            find_dead(drain, slot);
         }
         return;
     }
@@ -292,7 +299,8 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
     struct drain_process process = {.pid = (pid_t)shared->pid,
                                     .inner_pid = shared->pid,
                                     .pid_namespace = shared->pid_namespace,
-                                    .pidfd = -1};
+                                    .pidfd = -1,
+                                    .first_look = drain->looks};
     if (process.pid_namespace == 0 && drain->session->pid_namespace != 0) {
         process.pid_namespace = pid_lookup_namespace(process.inner_pid, drain->session->memfd);
     }
@@ -333,6 +341,16 @@ static bool is_new(const struct drain *drain, uint32_t slot)
            (state == PROCESS_ACTIVE || state == PROCESS_REFUSED);
 }
 
+// A process has begun in `slot`.
+static void note_company(struct drain *drain, uint32_t slot)
+{
+    drain->process_count++;
+    drain->processes[slot].has_company = drain->process_count > 1;
+    for (uint32_t i = 0; drain->process_count == 2 && i < drain->slot_count; i++) {
+        drain->processes[i].has_company = drain->processes[i].aggregator != NULL;
+    }
+}
+
 static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     const struct process_slot *shared = session_process(drain->session->memory, slot);
@@ -362,7 +380,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     drain->processes[slot] = process;
     drain->slot_count = slot < drain->slot_count ? drain->slot_count : slot + 1;
     drain->main_slot = (record.flags & REC_PROCESS_MAIN) != 0 ? slot : drain->main_slot;
-    drain->process_count++;
+    note_company(drain, slot);
     drain->has_begun = true;
     watch(drain, slot);
     return ERR_OK;
@@ -403,10 +421,11 @@ static void look_at(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     if (process->aggregator == NULL || process->pidfd >= 0) {
         return;
     }
+    const uint32_t number = shared_sum_number(&drain->session->header->sum);
     if (kill(process->pid, 0) != 0 && errno == ESRCH) {
-        find_dead(drain, slot, process->alive_ms);
+        find_dead(drain, slot);
     } else {
-        process->alive_ms = clock_ms;
+        note_alive(process, clock_ms, number);
     }
 }
 
@@ -441,12 +460,19 @@ void drain_process_find_dead(struct drain *drain)
 {
     struct epoll_event events[DEATHS_AT_ONCE];
     const uint64_t now_ms = session_clock_ms(drain);
+    const uint32_t number = shared_sum_number(&drain->session->header->sum);
     int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
-        find_dead(drain, events[i].data.u32, drain->looked_ms);
+        struct drain_process *process = drain->processes + events[i].data.u32;
+        if (process->first_look < drain->looks) { // else no look has found it alive
+            note_alive(process, drain->looked_ms, drain->looked_number);
+        }
+        find_dead(drain, events[i].data.u32);
     }
     if (count < DEATHS_AT_ONCE) { // all others live
         drain->looked_ms = now_ms;
+        drain->looked_number = number;
+        drain->looks++;
     }
 }
 
@@ -460,14 +486,17 @@ void drain_find_strangers(struct drain *drain,
         if (before == NULL || process->is_dead) {
             continue;
         }
+        const uint32_t number = shared_sum_number(&drain->session->header->sum);
         const bool is_ours = process->pid > 0 && may_map(context, process->pid);
         if (process->aggregator != before || process->is_dead) {
             continue; // it has ended meanwhile
         }
         process->strange_checks = is_ours ? 0 : process->strange_checks + 1;
-        process->alive_ms = is_ours ? drain->clock_ms : process->alive_ms;
+        if (is_ours) {
+            note_alive(process, drain->clock_ms, number);
+        }
         if (process->strange_checks >= STRANGE_CHECKS_ENOUGH) {
-            find_dead(drain, slot, process->alive_ms);
+            find_dead(drain, slot);
         }
     }
 }
