@@ -153,6 +153,26 @@ static enum err begin_row(struct aggregator *aggregator,
                           process->book_rows.items + number);
 }
 
+// Count an entry's allocations, and leave its frees. All that it did before its peak goes with its
+// allocations: shares of the peak add up in any parts.
+static enum err count_allocations(struct aggregator *aggregator,
+                                  const struct aggregator_thread *thread,
+                                  struct book_entry *entry)
+{
+    struct book_entry part = *entry;
+    bool is_counted;
+    part.life_count = 0;
+    part.cohort_count = 0;
+    part.temporary = 0;
+    TRY(count_entry(aggregator, thread->process, thread->entry, &part, &is_counted));
+    if (is_counted) {
+        entry->size_count = 0;
+        entry->before_bytes = 0;
+        entry->before_blocks = 0;
+    }
+    return ERR_OK;
+}
+
 enum err aggregator_book_add(struct aggregator *aggregator,
                              struct aggregator_thread *thread,
                              const struct book_entry *entry)
@@ -163,8 +183,12 @@ enum err aggregator_book_add(struct aggregator *aggregator,
     if (is_counted) {
         return ERR_OK;
     }
+    struct book_entry rest = *entry;
+    if (rest.size_count != 0) {
+        TRY(count_allocations(aggregator, thread, &rest));
+    }
     return thread->process->debts.len < DEBTS_MAX
-               ? book_entry_vec_push(&thread->process->debts, *entry)
+               ? book_entry_vec_push(&thread->process->debts, rest)
                : ERR_CORRUPT;
 }
 

@@ -6,9 +6,13 @@
 //   pass   the sum of all threads, and its peak          aggregator_book_peak
 //
 // Entries add up in any order. But those of one thread may say that blocks were freed before those
-// of another one say that they were allocated. A row never shows that: such an entry waits, in the
-// debts of its process, until the rest is there. What never gets its rest was false, and is not
-// counted.
+// of another one say that they were allocated. A row never shows that: the frees of such an entry
+// wait, in the debts of its process, until the rest is there. Its allocations do not wait: two
+// entries could else wait for each other, one for the other's blocks, and that one for its bytes.
+// What never gets its rest was false, and is not counted.
+//
+//   row: 2 blocks of 10    entry 1: one of 1000, four of 10 freed    more blocks than there are
+//                          entry 2: three of 10, one of 1000 freed   more bytes
 //
 // Peak. Each entry says what its events added before and since the newest peak that they had seen
 // (session/books/peak_share.h). A row keeps the same, in peak_bytes and its peak's number. So rows

@@ -213,6 +213,7 @@ static void assert_rows(const struct world *w)
     const struct row_table *table = &a->totals.rows;
     uint64_t allocations = 0;
     uint64_t expected = 0;
+    assert_int_equal(a->processes.items[0]->debts.len, 0);
     for (uint32_t i = 0; i < w->thread_count; i++) {
         for (uint32_t slot = 0; slot < STACKS; slot++) {
             expected += w->truth[i][slot].allocations;
