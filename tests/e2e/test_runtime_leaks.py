@@ -46,6 +46,37 @@ int main(void)
 }
 """
 
+# An object of a class of the program's, whose initialisation makes a signal and a property of GLib's, and leaks if asked.
+GOBJECT = """
+#include <stddef.h>
+#include <stdlib.h>
+void *g_object_new(unsigned long type, const char *first, ...);
+void g_object_unref(void *object);
+unsigned long g_object_get_type(void);
+unsigned long g_type_register_static_simple(unsigned long parent, const char *name, unsigned class_bytes, void *class_init,
+                                            unsigned bytes, void *init, unsigned flags);
+void *g_param_spec_int(const char *name, const char *nick, const char *text, int low, int high, int value, int flags);
+void g_object_class_install_property(void *class, unsigned number, void *property);
+unsigned g_signal_new(const char *name, unsigned long type, int flags, unsigned offset, void *accumulator, void *data,
+                      void *marshal, unsigned long result, unsigned count, ...);
+static unsigned long type;
+static void *volatile kept;
+static void nothing(void) {}
+static void class_init(void **class)
+{
+    class[3] = class[4] = nothing;
+    g_object_class_install_property(class, 1, g_param_spec_int("size", "", "", 0, 9, 1, 3));
+    g_signal_new("changed", type, 2, 0, 0, 0, 0, 4, 0);
+    if (getenv("LEAK")) { kept = malloc(777); }
+}
+int main(void)
+{
+    type = g_type_register_static_simple(g_object_get_type(), "Box", 136, class_init, 24, 0, 0);
+    g_object_unref(g_object_new(type, NULL));
+    return 0;
+}
+"""
+
 JAVA = """
 class Empty {
     public static void main(String[] words) throws Exception {
@@ -96,6 +127,22 @@ def test_glib(tmp_path):
     subprocess.run(["gcc", "-g", "-o", "program", "source.c", "-l:libgobject-2.0.so.0", "-l:libglib-2.0.so.0"],
                    cwd=tmp_path, check=True)
     check(tmp_path, tmp_path / "program")
+
+
+def test_gobject(tmp_path):
+    """Without the slabs of GLib, in which its blocks would not be seen one by one."""
+    (tmp_path / "source.c").write_text(GOBJECT)
+    subprocess.run(["gcc", "-g", "-o", "program", "source.c", "-l:libgobject-2.0.so.0", "-l:libglib-2.0.so.0"],
+                   cwd=tmp_path, check=True)
+    check(tmp_path, tmp_path / "program", env={"G_SLICE": "always-malloc"})
+    said = check(tmp_path, tmp_path / "program", env={"G_SLICE": "always-malloc", "LEAK": "1"}, status=BROKEN)
+    assert re.search(r"BROKEN +max-leaked +777 B; at most 0 B allowed", said), said
+
+
+def test_perl(tmp_path):
+    """Its program is compiled as it starts; what it makes as it runs is its own."""
+    check(tmp_path, "/usr/bin/perl", "-e", "use strict; my $x = 1; sub f { return $x } f();")
+    check(tmp_path, "/usr/bin/perl", "-e", "our $kept = 'x' x 77777;", status=BROKEN)
 
 
 def test_node(tmp_path):

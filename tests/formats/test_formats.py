@@ -690,7 +690,7 @@ def test_json_adds_up(recording):
 
 def test_json_rows(server):
     document = json.loads(export(server, "json"))
-    assert (document["format"], document["version"]) == ("cairn-profile", 2)
+    assert (document["format"], document["version"]) == ("cairn-profile", 3)
     stacks = json_stacks(document)
     assert len(stacks) == document["rows"]["count"] == 5
     worker = stacks["worker-1", "/opt/bin/server!start(:0);/opt/bin/server!work(app.c:20);"

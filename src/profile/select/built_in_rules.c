@@ -78,6 +78,8 @@ static const char *const names[] = {
     "^Py_InitializeFromConfig$",      // CPython: the map of its arenas, modules of the interpreter
     "^new_arena$",                    // CPython: the list of its arenas
     "^arena_map_get",                 // CPython: the map of its arenas
+    "^Perl_init_i18nl10n$",           // Perl: locales
+    "^zend_register_ini_entries",     // PHP: settings
     "^JNI_CreateJavaVM$",             // Java: what its start keeps
     "^JLI_",                          // Java: the launcher's options
     "^_GLOBAL__sub_I_imageFile.cpp$", // Java: tables of the reader of its modules
@@ -87,6 +89,13 @@ static const char *const names[] = {
 static const char *const requested_of_jvm[] = {
     "^Unsafe_", "^jni_GetString", "^jni_Get*ArrayElements", "^jni_New*GlobalRef", NULL,
 };
+
+// Functions that start an interpreter, which frees nothing of that when it ends. The program runs
+// outside of them, and what its extensions allocate in them is not in the interpreter's file.
+static const char *const start_of_perl[] = {"^perl_construct$", "^perl_parse$", NULL};
+static const char *const start_of_ruby[] = {"^ruby_setup$", "^ruby_options$", NULL};
+static const char *const start_of_php[] = {"^php_module_startup$", NULL};
+static const char *const start_of_class[] = {"^g_type_class_ref$", NULL};
 
 static const struct code_rule code[] = {
     // Modules that stay loaded, search paths, thread-local storage. Names would not do:
@@ -105,6 +114,27 @@ static const struct code_rule code[] = {
      .module = "/libg*-2.0.so",
      .caller = "/ld-linux",
      .is_run = true},
+    // What GLib makes for a class of objects, once: signals, properties, tables. Classes stay.
+    {.words = "GLib < g_type_class_ref, innermost",
+     .module = "/libg*-2.0.so",
+     .caller = "",
+     .is_run = true,
+     .within = start_of_class},
+    {.words = "perl < perl_construct or perl_parse, innermost",
+     .module = "/bin/perl",
+     .caller = "",
+     .is_run = true,
+     .within = start_of_perl},
+    {.words = "libruby < ruby_setup or ruby_options, innermost",
+     .module = "/libruby",
+     .caller = "",
+     .is_run = true,
+     .within = start_of_ruby},
+    {.words = "php < php_module_startup, innermost",
+     .module = "/bin/php",
+     .caller = "",
+     .is_run = true,
+     .within = start_of_php},
     // The Java virtual machine: classes, compiled code, its threads. It frees nothing of that when
     // it ends. What Java and native code request of it themselves is theirs.
     {.words = "libjvm, innermost, not for others",

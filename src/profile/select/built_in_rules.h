@@ -19,6 +19,8 @@ struct code_rule {
     // With `is_run`: patterns for functions, the last one NULL. The frames of the run all have
     // names, and none of these.
     const char *const *no_function;
+    // Patterns for functions, the last one NULL: a frame farther out has one of them.
+    const char *const *within;
     // A pattern for the function of the call site.
     const char *site;
 };

@@ -54,17 +54,41 @@ has_other_names(const struct profile *profile, const char *const *patterns, uint
     return true;
 }
 
+// By node: 1 if it or a node farther out has one of these functions. Parents come before their
+// children.
+static MUST_USE enum err
+nodes_within(const struct profile *profile, const char *const *functions, struct u32_vec *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec places = {0}; // by location: 1 if it is such a function
+    TRY(u32_vec_resize(&places, profile->code.locations.len));
+    for (uint32_t i = 0; i < places.len; i++) {
+        places.items[i] = matches_any(functions, profile_location_function(profile, i));
+    }
+    TRY(u32_vec_resize(out, profile->recording.node_count));
+    for (uint32_t i = 1; i < profile->recording.node_count; i++) {
+        const struct rec_node *node = &profile->recording.nodes[i];
+        const struct code_chain chain = code_index_node_chain(&profile->code, i, node->frame);
+        out->items[i] = out->items[node->parent];
+        for (size_t k = 0; k < chain.count; k++) {
+            out->items[i] |= places.items[chain.locations[k]];
+        }
+    }
+    return ERR_OK;
+}
+
 struct code_matcher {
     const struct code_rule *code;
     const struct profile *profile;
     struct u32_vec modules; // owned; of the rule, by module
     struct u32_vec callers; // owned
+    struct u32_vec within;  // owned; by node, if the rule needs it
 };
 
 static void code_matcher_release(struct code_matcher *matcher)
 {
     u32_vec_release(&matcher->modules);
     u32_vec_release(&matcher->callers);
+    u32_vec_release(&matcher->within);
 }
 
 // Whether the innermost frames, from `node` outwards, are those of the rule.
@@ -72,7 +96,8 @@ static bool is_matched(const struct code_matcher *matcher, uint32_t node)
 {
     const struct code_rule *code = matcher->code;
     const struct recording *recording = &matcher->profile->recording;
-    if (!is_in(&matcher->modules, recording, node)) {
+    if (!is_in(&matcher->modules, recording, node) ||
+        (code->within != NULL && matcher->within.items[node] == 0)) {
         return false;
     }
     do {
@@ -96,6 +121,7 @@ static MUST_USE enum err take_innermost(const struct code_rule *code,
     struct code_matcher matcher = {.code = code, .profile = profile};
     TRY(modules_with(profile, code->module, &matcher.modules));
     TRY(modules_with(profile, code->caller, &matcher.callers));
+    TRY(code->within != NULL ? nodes_within(profile, code->within, &matcher.within) : ERR_OK);
     for (uint32_t i = 1; i < profile->recording.node_count; i++) {
         if (out->items[i] == 0 && has_callee->items[i] == 0 && is_matched(&matcher, i)) {
             out->items[i] = number;
