@@ -200,14 +200,6 @@ static MUST_USE enum err build_tree(const struct selection *selection, struct bo
                                 &bottom_up_default_bounds, out);
 }
 
-// Return what no snapshot is above: threads tell what they did at different moments, so that a sum
-// of rows may be above the peak. Estimates have no such limit.
-static uint64_t most_bytes_of(const struct profile *profile)
-{
-    const struct recording *recording = &profile->recording;
-    return sampling_of(recording).bytes != 0 ? UINT64_MAX : recording->totals.peak_bytes;
-}
-
 static MUST_USE enum err print_snapshots(struct massif *m,
                                          const struct trees *trees,
                                          const struct cut_timeline *timeline,
@@ -215,7 +207,6 @@ static MUST_USE enum err print_snapshots(struct massif *m,
 {
     size_t number = 0;
     bool is_peak_printed = false;
-    const uint64_t most_bytes = most_bytes_of(m->profile);
     m->tree = &trees->peak.tree;
     print_plain(m, number++, timeline->first * timeline->slice_ms, timeline->before_bytes);
     for (size_t i = timeline->first; i < timeline->end; i++) {
@@ -225,8 +216,7 @@ static MUST_USE enum err print_snapshots(struct massif *m,
             is_peak_printed = true;
         }
         if (time_ms < moments.end_ms) {
-            print_plain(m, number++, time_ms,
-                        min_u64(timeline->points.items[i].live_bytes, most_bytes));
+            print_plain(m, number++, time_ms, timeline->points.items[i].live_bytes);
         }
     }
     if (!is_peak_printed) {

@@ -15,6 +15,7 @@
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
 #include "profile/tables/summary.h"
+#include "profile/time/cut_timeline.h"
 #include "profile/time/timeline.h"
 #include "recording/test_support/recording_text.h"
 
@@ -344,6 +345,35 @@ static void a_series_follows_the_filter(void **state)
     }
 }
 
+// Threads say what they did at different moments: here one frees in the first slice, and says so in
+// the second one. No other part shows that, but a sum must not be above the peak.
+static void a_part_is_never_above_the_peak(void **state)
+{
+    (void)state;
+    CLEANUP(fixture_release) struct fixture fixture = {0};
+    draw("process app\n"
+         "thread main\n"
+         "app!main(app.c:1);app!load(app.c:10) 1 100 1 100 0 0 0 0 100\n"
+         "@0 1 100 0 0 0\n"
+         "@1 0 0 1 100 0\n"
+         "app!main(app.c:1);app!save(app.c:20) 1 80 0 0 0 0 1 80 80\n"
+         "@0 1 80 0 0 0\n"
+         "app!main(app.c:1);app!idle(app.c:30) 1 20 0 0 0 0 1 20 20\n"
+         "@0 1 20 0 0 0\n",
+         &fixture);
+    fixture.profile->recording.totals.peak_bytes = 120;
+    const struct filter filter = {.function = "load|save"};
+    CLEANUP(selection_release) struct selection selection = {0};
+    CLEANUP(timeline_release) struct timeline timeline = {0};
+    CLEANUP(cut_timeline_release) struct cut_timeline cut = {0};
+    select_rows(fixture.profile, &filter, &selection);
+    assert_int_equal(timeline_build(&selection, &timeline), ERR_OK);
+    assert_int_equal(timeline.points.items[0].live_bytes, 120);
+    assert_int_equal(timeline.points.items[1].live_bytes, 80);
+    assert_int_equal(cut_timeline_build(&selection, &cut), ERR_OK);
+    assert_int_equal(cut.points.items[0].live_bytes, 120);
+}
+
 static void the_highest_rss_is_that_of_all_living_processes(void **state)
 {
     (void)state;
@@ -413,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_are_those_of_all_rows),
+        cmocka_unit_test(a_part_is_never_above_the_peak),
         cmocka_unit_test(call_sites_skip_wrapper_frames_and_merge_threads),
         cmocka_unit_test(what_costs_nothing_is_not_ranked),
         cmocka_unit_test(filters_compose),

@@ -145,6 +145,7 @@ enum err cut_timeline_of_rows(const struct selection *selection,
         compute_live(&single);
         add_share(&single, &share, &timeline);
     }
+    timeline_points_limit(timeline.points.items, timeline.points.len, recording);
     *out = TAKE(timeline);
     return ERR_OK;
 }

@@ -160,4 +160,5 @@ void row_groups_timeline(const struct row_groups *groups,
         timeline_points_leave(points, groups->profile, row);
     }
     timeline_points_add_up(points, recording->slice_count, 0);
+    timeline_points_limit(points, recording->slice_count, recording);
 }

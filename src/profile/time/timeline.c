@@ -36,6 +36,17 @@ void timeline_points_add_up(struct timeline_point *points, size_t count, uint64_
     }
 }
 
+void timeline_points_limit(struct timeline_point *points,
+                           size_t count,
+                           const struct recording *recording)
+{
+    const uint64_t most_bytes = recording->totals.peak_bytes; // 0: an import without a peak
+    const bool has_limit = most_bytes != 0 && sampling_of(recording).bytes == 0;
+    for (size_t i = 0; has_limit && i < count; i++) {
+        points[i].live_bytes = min_u64(points[i].live_bytes, most_bytes);
+    }
+}
+
 // Take the recorder's own counts for the whole recording.
 static void take_slices(const struct recording *recording, struct timeline_point_vec *points)
 {
@@ -71,6 +82,7 @@ static void add_rows(const struct selection *selection, struct timeline_point_ve
         timeline_points_leave(points->items, selection->profile, selection->rows.items[i]);
     }
     timeline_points_add_up(points->items, points->len, 0);
+    timeline_points_limit(points->items, points->len, recording);
 }
 
 enum err timeline_build(const struct selection *selection, struct timeline *out)

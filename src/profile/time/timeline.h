@@ -3,7 +3,8 @@
 //
 // For a whole recording, these are the recording's own figures, exact to the slice. For a part,
 // they are sums of the rows' cells, which may be coarser (process_lives.h).
-// Invariant: live_bytes of slice n = allocated - freed - left, summed over slices 0 to n.
+// Invariant: live_bytes of slice n = allocated - freed - left, summed over slices 0 to n, but at
+// most the peak.
 // Context: H.
 #pragma once
 
@@ -55,9 +56,13 @@ uint64_t timeline_highest_error(const struct timeline_errors *errors, uint64_t l
 
 // For code that adds up parts of a selection: add a cell; add the live bytes that a row's process
 // took along; fill in live_bytes after all cells of the slices were added, if `before_bytes` were
-// live before them.
+// live before them; at last, limit them to the peak: threads tell what they did at different
+// moments, so a sum of rows may be above it for some milliseconds. Estimates have no such limit.
 void timeline_point_add(struct timeline_point *point, const struct rec_cell *cell);
 void timeline_points_leave(struct timeline_point *points,
                            const struct profile *profile,
                            uint32_t row);
 void timeline_points_add_up(struct timeline_point *points, size_t count, uint64_t before_bytes);
+void timeline_points_limit(struct timeline_point *points,
+                           size_t count,
+                           const struct recording *recording);
