@@ -27,7 +27,7 @@ def test_totals_are_what_the_program_states(record, name):
     assert_totals(recording, expected_totals(name))
 
 
-@pytest.mark.parametrize("name", some_of([name for name in PLAIN if name not in WITHOUT_DHAT], 6))
+@pytest.mark.parametrize("name", some_of([name for name in PLAIN if name not in WITHOUT_DHAT], 12))
 def test_the_stated_truth_is_what_dhat_counts(scratch, name):
     expected = expected_totals(name)
     threads = truth_of(name).get("thread_blocks", 0)

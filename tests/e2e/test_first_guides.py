@@ -125,6 +125,7 @@ def test_each_command_of_the_guide_of_leaks_runs(guide):
     assert re.search(r"0x[0-9a-f]+ +512 B +[\d.]+ m?s +\d+ program +growth", printed[-1]) and row
 
 
+@pytest.mark.nightly
 @of("find-the-peak")
 def test_each_command_of_the_guide_of_peaks_runs(guide):
     guide.run("cairn -q -o old.cairn ./app-1.0 && cairn -q -o new.cairn ./app-1.1")
@@ -133,6 +134,7 @@ def test_each_command_of_the_guide_of_peaks_runs(guide):
     run_commands(guide, commands)
 
 
+@pytest.mark.nightly
 @of("find-churn")
 def test_each_command_of_the_guide_of_churn_runs(guide):
     printed = run_commands(guide, guide.commands)
@@ -154,6 +156,7 @@ def test_each_command_of_the_guide_of_resident_memory_runs(guide):
     assert [line.split()[0] for line in lines[11:13]] == ["peak", "end"]
 
 
+@pytest.mark.nightly
 @of("report")
 def test_each_command_of_the_guide_of_the_report_runs(guide):
     guide.run("cairn -q -o run.cairn ./program")
@@ -190,6 +193,7 @@ def test_each_command_of_the_guide_of_comparing_runs(guide):
             compared = guide.run(command, status=1 if " diff " in command else 0)
 
 
+@pytest.mark.nightly
 @of("import")
 def test_each_command_of_the_guide_of_imports_runs(guide):
     guide.run("cairn -q -o run.cairn ./program && cairn export --to heaptrack -o heaptrack.server.4711.zst run.cairn")
@@ -197,6 +201,7 @@ def test_each_command_of_the_guide_of_imports_runs(guide):
     assert "growth" in printed[0]
 
 
+@pytest.mark.nightly
 @of("viewer")
 def test_each_command_of_the_guide_of_the_viewer_runs(guide):
     guide.run("cairn -q -o run.cairn ./program")

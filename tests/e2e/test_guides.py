@@ -147,6 +147,7 @@ def of(page):
     return pytest.mark.parametrize("guide", [page], indirect=True)
 
 
+@pytest.mark.nightly
 @of("export")
 def test_each_command_of_the_guide_of_exports_runs(guide):
     guide.stop()
@@ -172,6 +173,7 @@ def test_each_command_of_the_guide_of_exports_runs(guide):
     assert seen >= 2  # go tool pprof and callgrind_annotate name it
 
 
+@pytest.mark.nightly
 @of("names")
 def test_each_command_of_the_guide_of_names_runs(guide):
     guide.stop()
@@ -236,6 +238,7 @@ def on_terminal(guide, command):
         assert terminal.end_status() == 0
 
 
+@pytest.mark.nightly
 @of("top")
 def test_each_command_of_the_guide_of_top_runs(guide):
     for command in guide.commands:

@@ -182,7 +182,7 @@ def test_a_damaged_file_opens_up_to_the_last_whole_checkpoint(record, scratch):
     content = whole.path.read_bytes()
     damaged = scratch / "damaged.cairn"
     answers = 0
-    for part in some_of(range(1, 40), 6):
+    for part in some_of(range(1, 40), 12):
         damaged.write_bytes(content[:len(content) * part // 40])
         run = subprocess.run([CAIRN, "report", "--json", "-n", "1", damaged], capture_output=True,
                              check=False, env=environment(), timeout=60)

@@ -35,11 +35,11 @@ def run(record, nursery, *arguments, options=()):
 @pytest.mark.parametrize("hook", [MALLOC, CALLOC, REALLOC, FREE_NEW, FREE_OLD])
 @pytest.mark.parametrize("nursery", ["1", "0"] if IS_NIGHTLY else ["1"])
 def test_a_handler_after_each_instruction(record, nursery, hook):
-    last = ALL if IS_NIGHTLY else 150
+    last = ALL if IS_NIGHTLY else 100
     assert_all_counted(run(record, nursery, hook, 0, last, 0, 0, 1))
 
 
-BEGINNING = (0, ALL if IS_NIGHTLY else 45, *NEAR)
+BEGINNING = (0, ALL if IS_NIGHTLY else 25, *NEAR)
 RELEASE = (200, 200, 1, 1500, 1)  # meets the instruction after which the guard is free, and its events are not sent yet
 
 

@@ -375,6 +375,7 @@ def test_a_server_that_is_silent_costs_a_sentence(record, split, scratch):
     assert len(server.asked) < 3
 
 
+@pytest.mark.nightly
 def test_a_long_wait_for_a_server_is_said_without_a_terminal(record, split, scratch):
     may_end = threading.Event()
     recording = record(split.program)
@@ -438,6 +439,7 @@ def cairn(*words, env=None, check=True):
     return finished
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("no_cache")
 def test_names_may_be_left_for_later(record, whole):
     recording = record(whole, options=["--no-symbols"])
@@ -575,6 +577,7 @@ def test_the_cache_can_be_looked_after(record, whole, cache):
         assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
 
 
+@pytest.mark.nightly
 def test_analyze_names_again(record, split, scratch):
     recording = record(split.program)
     split.offer(scratch / "debug")
@@ -650,6 +653,7 @@ os.execv("/usr/bin/dpkg-query", sys.argv)
 """
 
 
+@pytest.mark.nightly
 def test_a_package_tool_that_works_is_waited_for(system_recording, scratch):
     """On a busy machine it may lack a processor for seconds."""
     recording, package = system_recording
@@ -675,6 +679,7 @@ def test_the_hint_needs_no_package_tool(system_recording, scratch, script):
     assert package not in section
 
 
+@pytest.mark.nightly
 def test_where_rpm_rules_it_is_asked(system_recording, scratch):
     recording, _ = system_recording
     tools = scratch / "tools"

@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, environment
+from cairn_run import CAIRN, PROGRAMS, environment, some_of
 
 RUNS = int(os.environ.get("CAIRN_ORDER_RUNS", "10"))
 SEED = int(os.environ.get("CAIRN_ORDER_SEED", "1"))
@@ -124,7 +124,8 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
 
 
 @pytest.mark.parametrize("threads, how, nursery", [
-    (0, "cra", "order"), (0, "cra", "books"), (3, "crfa", "books"), (0, "crfa", "always"), (1, "cra", "always"), (3, "crfa", "order"), (3, "crsla", "always")])
+    (0, "cra", "order"), (3, "crfa", "books"), (1, "cra", "always"), *some_of([
+        (3, "crsla", "always"), (0, "cra", "books"), (0, "crfa", "always"), (3, "crfa", "order")], 4)])
 def test_calls_of_the_programs_interface_lose_nothing(record, tmp_path, threads, how, nursery):
     """At the pace at which the recorder empties what a thread holds."""
     command = [PROGRAMS / "random_heap", SEED, threads, 8000 // max(threads, 1), how]
@@ -138,6 +139,7 @@ def test_calls_of_the_programs_interface_lose_nothing(record, tmp_path, threads,
                if event["name"] == "[event between]") == weight > 0
 
 
+@pytest.mark.nightly
 def test_stamps_of_the_counter_order_events_as_well(record, tmp_path):
     """The counter does not advance by itself: the last stamped event must be processed all the
     same. If it were not, every run would wait for it in vain."""

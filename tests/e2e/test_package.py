@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+import pytest
+
 from cairn_run import BUILD, PROGRAMS, ROOT, Recording, environment, assert_totals, expected_totals
 
 FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "lib/cairn/probe_program", "share/doc/cairn/LICENSE",
@@ -73,6 +75,7 @@ def test_a_short_run_loads_few_libraries():
     assert libraries == {"libc", "libm", "libZydis"}
 
 
+@pytest.mark.nightly
 def test_the_debian_package(scratch):
     run("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", scratch)
     packages = list(scratch.glob("cairn_*.deb"))

@@ -126,6 +126,7 @@ def test_lines_hold_what_tracemalloc_says(record, scratch):
         assert 0 <= reused <= 2 and 0 <= bytes_ - found[line][0] <= 64 * reused, (line, truth, found)
 
 
+@pytest.mark.nightly
 def test_a_sampled_recording_has_the_same_frames(record):
     recording = record(PYTHON, PROGRAM, options=["--python", "--sample=16"], is_compared=False, is_whole=False)
     truth, stacks = truth_of(recording.finished), stacks_by_size(recording)

@@ -116,6 +116,7 @@ def test_libtest(tmp_path, flags):
     assert re.search(r"ok +max-leaked +0 B of 0 B", said) and "the program failed" in said, said
 
 
+@pytest.mark.nightly
 def test_std_of_rust(tmp_path):
     program = compiled(tmp_path, STD, "-g")
     for backtrace in ("0", "1"):

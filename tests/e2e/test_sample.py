@@ -74,7 +74,7 @@ def assert_near(found, wanted, error):
     assert abs(found - wanted) <= SIGMAS * error, (found, wanted, error)
 
 
-@pytest.mark.parametrize("how,rounds", [("once", 1), ("threads", 4), ("fork", 2)])
+@pytest.mark.parametrize("how,rounds", [("once", 1), pytest.param("threads", 4, marks=pytest.mark.nightly), ("fork", 2)])
 def test_totals_are_exact_and_sites_within_their_errors(scratch, how, rounds):
     mean = 16384
     program = [PROGRAMS / "sampled", how]
@@ -189,6 +189,7 @@ def of_bytes(mean, sum_bytes):
     return math.ceil(2 * math.sqrt(9 / 8 * mean * sum_bytes))
 
 
+@pytest.mark.nightly
 def test_the_truth_is_within_the_errors_of_histograms(scratch):
     """Of sizes and lifetimes; a bucket of sizes has the error of so many blocks of its least size."""
     def buckets(path):
@@ -273,6 +274,7 @@ def over_time(path):
     return [{key: points[key][i] for key in points if key != "count"} for i in range(points["count"])]
 
 
+@pytest.mark.nightly
 def test_the_errors_over_time(scratch):
     """What is live at the end and at the highest moment is known; the errors of all slices follow the rule."""
     exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled")
@@ -300,6 +302,7 @@ def bytes_of(text):
     return float(number) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[unit]
 
 
+@pytest.mark.nightly
 def test_top_states_the_errors_of_what_is_live(scratch):
     """The truth, 792,000 bytes that one call site leaks, is within what `cairn top` states."""
     runs, within = 10, 0
@@ -328,6 +331,7 @@ def store_rows(store, *words):
     return json.loads(run.stdout)["rows"]
 
 
+@pytest.mark.nightly
 def test_the_answers_of_a_store_have_errors(scratch):
     """Two versions of a program that did not change: their difference is within its error. Of each recording and of the
     sum of all, the error is that of docs/accuracy.md."""
@@ -436,6 +440,7 @@ def test_what_cannot_be_told_counts_as_kept(scratch):
     assert not found["max-leaked of ^brief$"]["certain"] and found["max-leaked of ^brief$"]["at_most"] == 3 * 4096
 
 
+@pytest.mark.nightly
 def test_the_flame_graph_as_svg_states_errors(scratch):
     sampled = record(scratch / "s.cairn", "--sample=4096", "--", PROGRAMS / "sampled").path
     exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
@@ -561,6 +566,7 @@ def compared(new, old, *options, status=(0, 1)):
     return run
 
 
+@pytest.mark.nightly
 def test_changes_have_errors_and_none_within_its_error_is_a_growth(scratch):
     exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
     paths = [record(scratch / f"{seed}.cairn", "--sample=8192", "--", PROGRAMS / "sampled", seed=str(seed)).path

@@ -169,6 +169,7 @@ def test_a_shell_of_a_confined_program_runs_as_without_us(record, scratch, way):
     assert (recording.finished.returncode, recording.finished.stdout) == (7, b"one \n768\ntwo\n0\n")
 
 
+@pytest.mark.nightly
 def test_valgrind_says_what_it_says_without_us(record):
     """memcheck would find errors in our library, and name the hooks in the stacks of leaks."""
     recording = record("valgrind", "-q", "--error-exitcode=9", "ls", "/")
@@ -197,6 +198,7 @@ def test_an_exec_that_fails_is_taken_back(record, small, scratch):
         assert unrecorded(recording) == {}
 
 
+@pytest.mark.nightly
 def test_many_programs_are_named_up_to_a_limit(record, small, scratch):
     """The table is bounded, the count is not."""
     for number in range(260):

@@ -73,7 +73,7 @@ SAID = ["3 allocations; at most 2 allowed", "3 temporary allocations; at most 1 
         "1 allocation; at most 0 allowed", "4 allocations; at most 0 allowed", "100 bytes at once; at most 99 allowed"]
 
 
-@pytest.mark.parametrize("library", [pytest.param(name, marks=pytest.mark.nightly if name == "doctest" else []) for name in LIBRARIES])
+@pytest.mark.parametrize("library", [pytest.param(name, marks=pytest.mark.nightly if name != "gtest" else []) for name in LIBRARIES])
 def test_exceeded_budgets_fail_in_the_words_of_the_library(workshop, library):
     """Each figure is that of the test's own calls of malloc. Without a recorder all budgets are kept."""
     head, libraries, options = LIBRARIES[library]

@@ -134,6 +134,7 @@ def test_mistakes_are_told(installed):
     assert [message in part for message, part in zip(mistakes.values(), parts[1:], strict=True)] == [True] * 4, out
 
 
+@pytest.mark.nightly
 def test_each_file_and_command_of_the_guide_works(installed):
     installed.write("app.py", "print(len([str(number) for number in range(1000)]))\n")
     installed.settings["PATH"] = f"{installed.folder}/bin:{installed.settings['PATH']}"

@@ -31,11 +31,13 @@ def test_run_records_the_program_alone_with_names_and_lines(project):
     assert sites["app::words"]["allocations"] >= 1001
 
 
+@pytest.mark.nightly
 def test_options_go_to_cairn_and_no_report_is_shown(project):
     output, _ = project.run("cargo cairn run --no-report --cairn=--sample=64k -q")
     assert output == "1001 words\n" and report_of(project.recording("run-app"))["run"]["sampling"]["sample_bytes"] == 65536
 
 
+@pytest.mark.nightly
 def test_the_whole_environment_and_profile_can_be_the_users(project):
     _, said = project.run("cargo cairn run --release --no-report", env={"CARGO_PROFILE_RELEASE_DEBUG": "false"},
                           status=101)  # the program finds a variable that the user has set
@@ -55,6 +57,7 @@ max-peak = "2MiB"
 """
 
 
+@pytest.mark.nightly
 def test_tests_are_recorded_and_judged_by_name_in_the_words_of_libtest(project):
     project.write("cairn.toml", BUDGETS)
     output, said = project.run("cargo cairn test", status=101)
@@ -88,6 +91,7 @@ def test_tests_are_recorded_and_judged_by_name_in_the_words_of_libtest(project):
     (project.folder / "cairn.toml").unlink()
 
 
+@pytest.mark.nightly
 def test_check_reads_the_same_file(project):
     """`cairn check` takes the tables of tests for another's, and judges its own."""
     project.write("cairn.toml", BUDGETS)
@@ -96,6 +100,7 @@ def test_check_reads_the_same_file(project):
     (project.folder / "cairn.toml").unlink()
 
 
+@pytest.mark.nightly
 def test_bench_and_build(project):
     output, _ = project.run("cargo cairn bench --bench speed")
     assert "fast 2\n" in output and report_of(project.recording("bench-speed"))["totals"]["allocations"] > 3
@@ -105,6 +110,7 @@ def test_bench_and_build(project):
     assert "no bin target named `nobody`" in said
 
 
+@pytest.mark.nightly
 def test_diff_has_a_baseline_for_each_branch(project):
     output, _ = project.run("cargo cairn diff")
     assert "This run is the baseline of main from now on" in output

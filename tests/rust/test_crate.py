@@ -89,6 +89,7 @@ def library_of_crate(folder, *flags, has_std=True):
     return folder / "libcairn.rlib"
 
 
+@pytest.mark.nightly
 def test_a_static_program(tmp_path):
     """With the agent, since the loader's preload cannot be."""
     flags = ["rustc", "--edition", "2021", "-C", "target-feature=+crt-static", "-C", "debuginfo=1", "-L", tmp_path]
@@ -145,6 +146,7 @@ def test_a_program_with_musl(tmp_path, flags):
         "allocations": 3, "allocated_bytes": 48 + 96 + 100, "live_bytes": 96}
 
 
+@pytest.mark.nightly
 def test_a_library_that_is_loaded_later(tmp_path):
     """The program of the C header's test loads it; its status says whether the call was recorded."""
     (tmp_path / "part.rs").write_text(
@@ -162,6 +164,7 @@ def test_a_library_that_is_loaded_later(tmp_path):
     run([PROGRAMS / "api_loader", tmp_path / "libpart.so"])  # 0: not recorded
 
 
+@pytest.mark.nightly
 def test_without_a_recorder_a_call_is_a_load_and_a_branch(tmp_path):
     """The code of a release build, as binutils shows it, on the way without a recorder."""
     (tmp_path / "one.rs").write_text('#[no_mangle]\npub extern "C" fn one(block: *const u8) {\n'

@@ -88,7 +88,7 @@ def test_a_template_method_in_a_namespace_has_its_full_name(build, compiler):
     assert [(f, n) for f, _, n in answer[call]] == [(name, marked_lines("scopes.cpp")["allocate"])]
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", ["g++", pytest.param("clang++", marks=pytest.mark.nightly)])
 def test_functions_without_linkage_names_keep_their_scopes(build, compiler):
     program = build(compiler, "-O2", "-g")
     answer, _ = ask_ours(program, function_addresses(program, 20000))
@@ -154,6 +154,7 @@ def test_every_name_agrees_with_addr2line(build, variant):
             assert plain(mine[0]) == plain(other[0]) or without_linkage_name, (hex(address), mine, other)
 
 
+@pytest.mark.nightly
 def test_the_c_library_agrees_with_both_where_its_debug_package_is_installed():
     """Needs libc6-dbg."""
     library = os.path.realpath("/lib/x86_64-linux-gnu/libc.so.6")
@@ -502,7 +503,7 @@ def sections(program):
     return found + [(0, 64), (int(header[1], 16), 64 * 30)]
 
 
-@pytest.mark.parametrize("section", [".debug_line_str", ".debug_str"])
+@pytest.mark.parametrize("section", [".debug_line_str", pytest.param(".debug_str", marks=pytest.mark.nightly)])
 def test_strings_without_an_end_are_not_read(build, tmp_path, section):
     program = build("clang++", "-O2", "-g", "-gdwarf-5")
     addresses = function_addresses(program, 100)

@@ -221,7 +221,7 @@ function compareAll(title, prepare, views, expected) {
       ({ viewer } = await stage.open(...prepare()));
       answered = listen(viewer);
     });
-    for (const [fragment, ...labels] of someOf(views, 3)) {
+    for (const [fragment, ...labels] of someOf(views, 4)) {
       it(`${fragment}: ${labels.join(', ') || 'no table'}`, () => compareTables(viewer, answered, fragment, labels, expected));
     }
   });

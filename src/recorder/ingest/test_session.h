@@ -54,6 +54,7 @@ static inline uint32_t test_session_add_process(struct test_session *t)
     assert_int_equal(session_claim_process(t->mapping.header, &index), ERR_OK);
     struct process_slot *slot = session_process(t->mapping.header, index);
     slot->pid = (uint32_t)getpid();
+    slot->pid_namespace = t->session.pid_namespace; // else each test searches /proc
     slot->start_ms = 1;
     atomic_store(&slot->state, PROCESS_ACTIVE);
     return index;
