@@ -95,7 +95,7 @@ def peaks_said(output):
     return {label: sorted(values) for label, values in found.items()}, unanswered
 
 
-@pytest.mark.parametrize("options, env", [([], {}), ([], {"CAIRN_NURSERY": "0"}), ([], {"CAIRN_BOOKS": "1"}),
+@pytest.mark.parametrize("options, env", [([], {}), ([], {"CAIRN_NURSERY": "0"}), ([], {"CAIRN_BOOKS": "0"}),
                                           (["--events"], {})])
 def test_peaks_within_pieces_of_work(record, options, env):
     recording = record(PROGRAMS / "api_peaks", is_compared=False, options=options, env=env)

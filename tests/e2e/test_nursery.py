@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""The nursery changes no figure: recordings with it and without it are compared with each other and
-with the program's own counts, for every way to end."""
+"""Neither the nursery nor books change a figure: recordings with them and without them are compared with each
+other and with the program's own counts, for every way to end."""
 import pytest
 
-from cairn_run import PROGRAMS, some_of, thread_block_bytes
+from cairn_run import IS_NIGHTLY, PROGRAMS, some_of, thread_block_bytes
 
 COUNTS = ["allocations", "frees", "allocated_bytes", "temporary", "live_blocks",
           "live_bytes", "peak_bytes"]
+BOOKS = {}
+ON = {"CAIRN_BOOKS": "0"}
 OFF = {"CAIRN_NURSERY": "0"}
 ALWAYS = {"CAIRN_NURSERY": "always"}
+AT_NIGHT = [ON] if IS_NIGHTLY else []  # by day e2e.order and e2e.shared_writes record so
 
 ONE_THREAD = ["malloc_family", "aligned_forms", "realloc_forms", "zero_sizes", "string_functions",
               "temporary", "peak", "constructors", "operators", "rust_blocks"]
 ENDINGS = ["return", "exit", "kill"]
-HOW = pytest.mark.parametrize("how", [{}, ALWAYS], ids=["on", "always"])
+HOW = pytest.mark.parametrize("how", [BOOKS, ALWAYS, *AT_NIGHT], ids=str)
 
 
 def sites(recording):
@@ -52,7 +55,7 @@ def test_threads_and_processes_too_but_for_the_peak(record, name, how):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("nursery", [{}, OFF, ALWAYS], ids=["on", "off", "always"])
+@pytest.mark.parametrize("nursery", [BOOKS, OFF, ALWAYS, *AT_NIGHT], ids=str)
 def test_a_program_s_own_count_is_ours_however_it_ends(record, ending, nursery):
     recording = record(PROGRAMS / "young_blocks", 300000, 1, ending, env=nursery)
     counted = dict(zip(COUNTS, map(int, recording.finished.stdout.split())))
