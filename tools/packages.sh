@@ -34,6 +34,11 @@ clickhouse="clickhouse-server"
 # For run_nightly.sh: runtimes whose empty programs leak nothing.
 runtimes="librust-tokio-dev openjdk-17-jdk-headless"
 
+# For run_nightly.sh: libraries through which the programs of test_own_function.py allocate.
+libraries="libabsl-dev libboost-dev libfmt-dev nlohmann-json3-dev qtbase5-dev librust-tokio-dev librust-bytes-dev
+    librust-hashbrown-dev librust-rayon-dev librust-crossbeam-channel-dev librust-futures-dev librust-serde-json-dev
+    librust-regex-dev librust-aho-corasick-dev librust-regex-syntax-dev librust-smallvec-dev librust-indexmap-dev"
+
 # For the pictures of docs/user.
 pictures="chromium-headless-shell pngquant"
 

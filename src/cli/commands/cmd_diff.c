@@ -42,7 +42,7 @@ static const struct option_spec specs[] = {
            "compare two parts of FILE: the heap at the marks or times FROM and TO, or two ranges "
            "A..B"),
     OPTION(0, "show-wrappers", FLAG, NULL, FIELD(shows_wrappers),
-           "show every frame of std:: and of wrappers of an allocator in stacks"),
+           "show every frame of libraries and of wrappers of an allocator in stacks"),
     OUTPUT_OPTION_JSON(diff_fields),
     OUTPUT_OPTION_CSV(diff_fields, "the changes"),
     OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),

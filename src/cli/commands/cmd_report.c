@@ -88,8 +88,8 @@ static const struct option_spec specs[] = {
            "print the changes since the recording OLD, as cairn diff does; also with --tree, "
            "--functions and --callers"),
     OPTION(0, "show-wrappers", FLAG, NULL, FIELD(shows_wrappers),
-           "show every frame of std:: and of wrappers of an allocator in stacks, trees and tables "
-           "of functions"),
+           "show every frame of libraries and of wrappers of an allocator in stacks, trees and "
+           "tables of functions"),
     OUTPUT_OPTION_JSON(report_fields),
     OUTPUT_OPTION_CSV(report_fields, "one table, of the section or view,"),
     OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show the frames outside main"),

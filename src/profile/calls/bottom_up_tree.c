@@ -161,6 +161,23 @@ static void advance_cursor(struct builder *builder, struct cursor *cursor, uint3
     }
 }
 
+static bool is_in_library(const struct builder *builder, const struct cursor *cursor)
+{
+    const struct code_location *locations = builder->selection->profile->code.locations.items;
+    return cursor->node != 0 && (locations[*cursor->at].flags & CODE_LIBRARY) != 0;
+}
+
+// Begin a stack of wrapper frames alone at its call site (wrappers.h). `cursor` is on its innermost
+// frame.
+static struct cursor begin_wrappers(const struct builder *builder, struct cursor cursor)
+{
+    const struct cursor innermost = cursor;
+    while (cursor.node != 0 && !is_in_library(builder, &cursor)) {
+        step_cursor(builder, &cursor);
+    }
+    return cursor.node != 0 ? cursor : innermost;
+}
+
 // Begin a stack at its innermost frame of the tree.
 static struct cursor begin_stack(const struct builder *builder, uint32_t node)
 {
@@ -171,7 +188,7 @@ static struct cursor begin_stack(const struct builder *builder, uint32_t node)
         step_cursor(builder, &site);
     }
     if (count == 0 || site.node == 0) {
-        return innermost;
+        return count > 0 ? begin_wrappers(builder, innermost) : innermost;
     }
     const uint64_t path = path_below(builder, 0, *site.at);
     if (call_tree_unfolds(builder->folds, path)) {

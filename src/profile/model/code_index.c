@@ -43,6 +43,7 @@ static MUST_USE enum err intern_location(struct code_index *index,
     if (id == index->locations.len) {
         location.flags |= index->functions.items[location.function].flags; // those of its name, too
         location.flags |= is_wrapper_frame("", position->file) ? CODE_WRAPPER : 0;
+        location.flags |= library_folder_len(position->file) > 0 ? CODE_WRAPPER | CODE_LIBRARY : 0;
         TRY(code_location_vec_push(&index->locations, location));
     }
     *out = id;

@@ -33,6 +33,7 @@ enum code_flags {
     CODE_WRAPPER = 1 << 0, // only passes allocations on, see wrappers.h
     CODE_UNKNOWN = 1 << 1, // has no name; it is called by a place in its module
     CODE_CUT = 1 << 2,     // replaces omitted frames: [truncated], [merged]
+    CODE_LIBRARY = 1 << 3, // a wrapper because its source is another project's, see wrappers.h
 };
 
 struct code_function {
@@ -45,7 +46,7 @@ struct code_location {
     uint32_t function;
     uint32_t file;   // id in names; 0 if unknown
     uint32_t line;   // 0 if unknown
-    uint32_t flags;  // enum code_flags; function and file decide about CODE_WRAPPER
+    uint32_t flags;  // enum code_flags; function and file decide about wrappers
     uint64_t offset; // of the first frame seen here, in its module
 };
 

@@ -51,3 +51,8 @@ size_t name_len_without_clones(const char *name);
 // Whether the name is that of a wrapper frame (wrappers.h). `function` is the demangled name,
 // `file` the source file or "". Neither is NULL.
 bool is_wrapper_frame(const char *function, const char *file);
+
+// The length of the folder of the library in the path of a source file, as a package manager or
+// the system keeps it: "/root/.cargo/registry/src/index.crates.io-6f17d22bba15001f/regex-1.7.1/".
+// 0: the file is not in one. C++'s own headers are not either: is_wrapper_frame judges their names.
+size_t library_folder_len(const char *file);

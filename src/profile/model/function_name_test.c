@@ -244,9 +244,64 @@ static void wrapper_frames_is_reported_from_what_people_wrote(void **state)
     }
 }
 
+static void allocators_of_programs_are_wrappers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *function;
+        bool wanted;
+    } cases[] = {
+        {"futures_app::serve", false},
+        {"nlohmann::json_abi_v3_11_2::basic_json<std::map>::basic_json", true},
+        {"app::Pool<int>::allocate(unsigned long)", true},
+        {"int* app::Pool<int>::allocate(unsigned long, void const*)", true},
+        {"app::Memory::do_allocate(unsigned long, unsigned long)", true},
+        {"app::Seats::allocate(app::Guest const&)", false},
+        {"allocate(unsigned long)", false},
+        {"app::_::__rg_alloc", true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (is_wrapper_frame(cases[i].function, "") != cases[i].wanted) {
+            fail_msg("%s", cases[i].function);
+        }
+    }
+}
+
+static void folders_of_libraries_are_known(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        const char *folder;
+    } cases[] = {
+        {"/home/a/.cargo/registry/src/index.crates.io-6f17d22bba15001f/regex-1.7.1/src/exec.rs",
+         "/home/a/.cargo/registry/src/index.crates.io-6f17d22bba15001f/regex-1.7.1/"},
+        {"/home/a/.cargo/git/checkouts/own-12/3ab/src/lib.rs",
+         "/home/a/.cargo/git/checkouts/own-12/3ab/"},
+        {"/usr/share/cargo/registry/bytes-1.2.1/src/bytes.rs",
+         "/usr/share/cargo/registry/bytes-1.2.1/"},
+        {"/usr/include/boost/function.hpp", "/usr/include/"},
+        {"/usr/local/include/fmt/format.h", "/usr/local/include/"},
+        {"/usr/include/c++/12/bits/stl_vector.h", ""},
+        {"/home/a/app/src/main.rs", ""},
+        {"/home/a/app/usr/share/map.cpp", ""},
+        {"/registry/src/", ""},
+        {"/registry/src/x/", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const size_t len = library_folder_len(cases[i].file);
+        if (len != strlen(cases[i].folder) || strncmp(cases[i].file, cases[i].folder, len) != 0) {
+            fail_msg("%zu of %s", len, cases[i].file);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folders_of_libraries_are_known),
+        cmocka_unit_test(allocators_of_programs_are_wrappers),
         cmocka_unit_test(names_are_shortened_without_losing_what_they_name),
         cmocka_unit_test(namespaces_without_a_name_are_removed),
         cmocka_unit_test(any_brackets_make_shorter_forms),

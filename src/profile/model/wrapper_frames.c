@@ -235,12 +235,17 @@ static const char *const prefixes[] = {
     "boost::", // C++: containers, pointers, and what calls back
     "absl::",
     "folly::",
+    "nlohmann::",
     "fmt::",
     "tokio::", // Rust: channels, tasks, and what spawns and polls them
     "bytes::bytes::",
     "bytes::bytes_mut::",
     "bytes::buf::",
-    "futures_",
+    "futures_channel::",
+    "futures_core::",
+    "futures_executor::",
+    "futures_task::",
+    "futures_util::",
     "smallvec::",
     "indexmap::",
     "cairn::blocks::", // the crate's, as cairn_report_alloc above
@@ -265,7 +270,8 @@ static const char *const prefixes[] = {
 
 // Crates of Rust: `<T as Trait>::f` with a T of theirs passes on what T does.
 static const char *const crates[] = {
-    "alloc::", "bytes::", "core::", "futures_", "indexmap::", "smallvec::", "std::", "tokio::",
+    "alloc::",    "bytes::",    "core::", "futures_channel::", "futures_core::", "futures_util::",
+    "indexmap::", "smallvec::", "std::",  "tokio::",
 };
 
 // Parts of source paths of the Rust library, in rustup's builds and in distributions' builds.
@@ -274,6 +280,55 @@ static const char *const file_parts[] = {
     "/library/core/src/",
     "/library/std/src/",
 };
+
+// Where package managers and systems keep the sources of libraries, and how many folders follow
+// that are one library's.
+static const struct {
+    const char *part;
+    int folders;
+} library_places[] = {
+    {"/registry/src/", 2},                                         // cargo: index, crate
+    {"/git/checkouts/", 2},     {"/usr/share/cargo/registry/", 1}, // Debian
+    {"/vcpkg_installed/", 1},   {"/.conan/data/", 1},
+    {"/.conan2/p/", 1},         {"/usr/include/", 0},
+    {"/usr/local/include/", 0},
+};
+
+size_t library_folder_len(const char *file)
+{
+    for (size_t i = 0; i < ARRAY_LEN(library_places); i++) {
+        const char *at = strstr(file, library_places[i].part);
+        if (at == NULL || strncmp(at, "/usr/include/c++/", strlen("/usr/include/c++/")) == 0) {
+            continue;
+        }
+        at += strlen(library_places[i].part);
+        for (int n = 0; n < library_places[i].folders && at != NULL; n++) {
+            at = strchr(at, '/');
+            at = at != NULL ? at + 1 : NULL;
+        }
+        if (at != NULL) {
+            return (size_t)(at - file);
+        }
+    }
+    return 0;
+}
+
+// Whether a function is a program's own allocator, as C++'s containers call it or as rustc names
+// its hooks: app::Pool<T>::allocate(unsigned long), app::_::__rg_alloc.
+static bool is_own_allocator(const char *name, struct name_parts parts)
+{
+    static const char *const ends[] = {"::allocate", "::do_allocate"};
+    static const char takes_size[] = "(unsigned long";
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        const size_t len = strlen(ends[i]);
+        if (parts.parameters_at >= parts.qualified_at + len &&
+            strncmp(name + parts.parameters_at - len, ends[i], len) == 0 &&
+            strncmp(name + parts.parameters_at, takes_size, strlen(takes_size)) == 0) {
+            return true;
+        }
+    }
+    return strstr(name + parts.qualified_at, "::__rg_") != NULL;
+}
 
 // Whether a name is that of a method of a trait which passes allocations on: of one of those
 // crates' types, or of an allocator, which a program has for nothing else.
@@ -305,7 +360,8 @@ bool is_wrapper_frame(const char *function, const char *file)
     const struct name_parts parts = name_split(function);
     const char *qualified = function + parts.qualified_at;
     const size_t len = parts.parameters_at - parts.qualified_at; // gcc compiles C names as C++, too
-    if (qualified[0] == '<' && is_method_of_wrapper(qualified)) {
+    if ((qualified[0] == '<' && is_method_of_wrapper(qualified)) ||
+        is_own_allocator(function, parts)) {
         return true;
     }
     // The first letter alone is a fast check: few names share one, and thousands are checked.

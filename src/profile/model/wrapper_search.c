@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "host/containers/map_u64.h"
+#include "profile/model/function_name.h"
 #include "profile/model/wrappers.h"
 
 enum {
@@ -56,10 +57,21 @@ static void search_release(struct search *search)
     map_u64_release(&search->places);
 }
 
+void call_site_offer(struct call_site_location *site,
+                     const struct code_index *code,
+                     struct call_site_location wrapper)
+{
+    const struct code_location *locations = code->locations.items;
+    if (site->location == REC_NONE || ((locations[site->location].flags & CODE_LIBRARY) == 0 &&
+                                       (locations[wrapper.location].flags & CODE_LIBRARY) != 0)) {
+        *site = wrapper;
+    }
+}
+
 struct call_site_location
 wrappers_call_site(const struct recording *recording, const struct code_index *code, uint32_t node)
 {
-    struct call_site_location innermost = {.location = REC_NONE, .frame = REC_NONE};
+    struct call_site_location site = {.location = REC_NONE, .frame = REC_NONE};
     for (; node != 0; node = recording->nodes[node].parent) {
         uint32_t frame = recording->nodes[node].frame;
         struct code_chain chain = code_index_node_chain(code, node, frame);
@@ -69,10 +81,10 @@ wrappers_call_site(const struct recording *recording, const struct code_index *c
             if ((code->locations.items[here.location].flags & CODE_WRAPPER) == 0) {
                 return here;
             }
-            innermost = innermost.location == REC_NONE ? here : innermost;
+            call_site_offer(&site, code, here);
         }
     }
-    return innermost;
+    return site;
 }
 
 // The function that calls the innermost function without flag, itself without flag; REC_NONE if
@@ -340,11 +352,37 @@ search_once(struct search *search, int round, struct wrapper_vec *out, bool *fou
     return ERR_OK;
 }
 
+// `cargo install` builds a program in the folder of libraries, too: what is in the folder of a main
+// is the program's own.
+static void free_own_crate(struct code_index *code)
+{
+    for (size_t i = 0; i < code->locations.len; i++) {
+        const struct code_location *main = &code->locations.items[i];
+        const char *name =
+            string_table_get(&code->names, code->functions.items[main->function].name);
+        const char *file = string_table_get(&code->names, main->file);
+        const size_t len = strlen(name);
+        if ((main->flags & CODE_LIBRARY) == 0 || len < 6 || strcmp(name + len - 6, "::main") != 0) {
+            continue;
+        }
+        const size_t folder = library_folder_len(file);
+        for (size_t k = 0; k < code->locations.len; k++) {
+            struct code_location *location = &code->locations.items[k];
+            const uint32_t by_name = code->functions.items[location->function].flags;
+            if (strncmp(string_table_get(&code->names, location->file), file, folder) == 0) {
+                location->flags &= ~(uint32_t)(CODE_LIBRARY | CODE_WRAPPER);
+                location->flags |= by_name & CODE_WRAPPER;
+            }
+        }
+    }
+}
+
 enum err
 wrappers_find(const struct recording *recording, struct code_index *code, struct wrapper_vec *out)
 {
     CLEANUP(search_release) struct search search = {.recording = recording, .code = code};
     bool found = true;
+    free_own_crate(code);
     TRY(find_around_python(recording, code));
     TRY(rec_row_starts(recording->size_buckets, recording->size_bucket_count,
                        sizeof(recording->size_buckets[0]), recording->row_count,

@@ -3,10 +3,12 @@
 //
 // A *call site* is the innermost frame of a stack that was written in order to allocate. operator
 // new, the inside of std::vector, strdup and a program's own xmalloc are wrapper frames: users look
-// for the line that they can change. There are four sources of wrappers:
+// for the line that they can change. There are five sources of wrappers:
 //
 //   by name   the standard libraries' functions, and names that many programs use: is_wrapper_frame
 //             of function_name.h
+//   by file   functions of libraries that were compiled with the program, in the folders of package
+//             managers and in /usr/include, but not those of main's own crate
 //   found     functions of the recording that are called as an allocator is: by many functions, for
 //             blocks of many sizes
 //   asked     functions that match the user's expressions
@@ -27,7 +29,8 @@
 #include "profile/model/code_index.h"
 #include "recording/format/tables.h"
 
-// Call site of a stack: the innermost location that is not a wrapper, or the innermost one.
+// Call site of a stack: the innermost location that is not a wrapper. Without one, the innermost
+// one of a library, as in a library's own thread, or the innermost one.
 struct call_site_location {
     uint32_t location; // REC_NONE for a stack without frames
     uint32_t frame;    // of the recording
@@ -35,6 +38,12 @@ struct call_site_location {
 };
 struct call_site_location
 wrappers_call_site(const struct recording *recording, const struct code_index *code, uint32_t node);
+
+// Keep a wrapper in `site`, the call site so far of a stack that is followed outwards, if it may be
+// its call site. Begin with REC_NONE.
+void call_site_offer(struct call_site_location *site,
+                     const struct code_index *code,
+                     struct call_site_location wrapper);
 
 // A function that is a wrapper in this recording, but not by name.
 struct wrapper {

@@ -61,6 +61,40 @@ static void wrappers_are_found_by_name_and_calls(void **state)
     }
 }
 
+// The call site is the program's own frame. A library's thread has its innermost frame of a
+// library, and the crate of main is the program's own, wherever cargo built it.
+static void libraries_are_passed_over(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *site;
+    } cases[] = {
+#define CRATES "/h/.cargo/registry/src/index/"
+        {"app::main(/app/src/main.rs:1);json::parse(" CRATES "json-1.0/src/de.rs:2);"
+         "alloc::alloc::alloc 1 16\n",
+         "app::main"},
+        {"app::main(/app/src/main.rs:1);pool::run(" CRATES "pool-1.0/src/run.rs:2);"
+         "app::job(/app/src/job.rs:7);json::parse(" CRATES "json-1.0/src/de.rs:2) 1 16\n",
+         "app::job"},
+        {"start_thread;std::thread::run;pool::work(" CRATES "pool-1.0/src/run.rs:2);"
+         "pool::grow(" CRATES "pool-1.0/src/run.rs:9);alloc::alloc::alloc 1 16\n",
+         "pool::grow"},
+        {"rg::main(" CRATES "rg-13.0/src/main.rs:1);rg::search(" CRATES "rg-13.0/src/search.rs:2);"
+         "regex::compile(" CRATES "regex-1.7/src/exec.rs:3);alloc::alloc::alloc 1 16\n",
+         "rg::search"},
+        {"main(/app/a.cpp:1);remember(/app/a.cpp:2);lib::put(/usr/include/lib/put.h:3) 1 16\n",
+         "remember"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        drawn_profile_open(cases[i].text, &drawn);
+        const uint32_t node = drawn.profile->recording.rows[0].node;
+        const uint32_t location = profile_call_site(drawn.profile, node).location;
+        assert_string_equal(profile_location_function(drawn.profile, location), cases[i].site);
+    }
+}
+
 // Draw `callers` functions that call `called`, with `sizes` sizes and `places` lines in it.
 static void draw_calls(
     struct strbuf *out, const char *called, unsigned callers, unsigned sizes, unsigned places)
@@ -154,6 +188,7 @@ static void native_frames_around_python_are_wrappers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(libraries_are_passed_over),
         cmocka_unit_test(wrappers_are_found_by_name_and_calls),
         cmocka_unit_test(other_functions_need_many_callers_and_sizes),
         cmocka_unit_test(users_name_wrappers),

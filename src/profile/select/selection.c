@@ -43,7 +43,7 @@ struct call_site_location selection_call_site(const struct selection *selection,
             if (!profile_is_wrapper(profile, site.location)) {
                 return site;
             }
-            innermost = innermost.location == REC_NONE ? site : innermost;
+            call_site_offer(&innermost, &profile->code, site);
         }
         if (chain.count == 0) {
             break;
