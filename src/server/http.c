@@ -14,6 +14,7 @@
 #include "server/metrics/metrics_reply.h"
 #include "server/pages/assets.h"
 #include "server/state/baseline_upload.h"
+#include "server/store/prometheus_reply.h"
 
 // One request, from its first line to the end of its response.
 struct exchange {
@@ -41,6 +42,7 @@ enum method {
 static const char events_path[] = "/api/v1/events";
 static const char work_path[] = "/api/v1/work";
 static const char baseline_path[] = "/api/v1/baseline";
+static const char ready_path[] = "/ready"; // of a served store
 
 // One client's connection. libmicrohttpd refuses some requests itself (a target with more arguments
 // than its memory holds) and then calls http_begin without http_end, so the connection owns what
@@ -268,6 +270,30 @@ read_metrics(struct http *http, struct MHD_Connection *connection, const char *t
     return metrics_reply(http->metrics, connection, target);
 }
 
+static enum MHD_Result
+read_served_store(struct http *http, struct MHD_Connection *connection, const char *target)
+{
+    if (prometheus_has(target)) {
+        return prometheus_reply(http->store->place, connection, target);
+    }
+    if (strcmp(target, ready_path) == 0) {
+        const struct reply reply = {.status = MHD_HTTP_OK, .type = "text/plain; charset=utf-8"};
+        return reply_send_static(connection, &reply,
+                                 (struct bytes){(const uint8_t *)"ready\n", strlen("ready\n")});
+    }
+    return strncmp(target, STORE_REPLY_PREFIX, strlen(STORE_REPLY_PREFIX)) == 0
+               ? store_reply_send(http->store, connection, target)
+               : reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND, "not found");
+}
+
+static enum MHD_Result
+change_store(struct http *http, struct MHD_Connection *connection, struct exchange *exchange)
+{
+    return exchange->is_upload
+               ? store_changes_add(http->served_store, connection, &exchange->upload)
+               : store_changes_remove(http->served_store, connection);
+}
+
 // What a server does with a request, by what it serves.
 static const struct service {
     const char *written; // the path that can be changed; NULL: none
@@ -295,13 +321,21 @@ static const struct service {
                       .has_viewer = true,
                       .read = read_store,
                       .write = open_recording},
+  service_of_served_store = {.written = STORE_CHANGES_PATH,
+                             .writes = METHOD_PUT | METHOD_DELETE,
+                             .allowed = "PUT, DELETE",
+                             .takes_uploads = true,
+                             .probed = ready_path,
+                             .read = read_served_store,
+                             .write = change_store},
   service_of_metrics = {.probed = METRICS_REPLY_READY, .read = read_metrics};
 
 static const struct service *service_of(const struct http *http)
 {
-    return http->metrics != NULL ? &service_of_metrics
-           : http->store != NULL ? &service_of_store
-                                 : &service_of_recording;
+    return http->metrics != NULL        ? &service_of_metrics
+           : http->served_store != NULL ? &service_of_served_store
+           : http->store != NULL        ? &service_of_store
+                                        : &service_of_recording;
 }
 
 static enum method method_of(const char *method)
@@ -329,6 +363,21 @@ static bool is_public(const struct service *service, enum method method, const c
             (service->probed != NULL && strcmp(target, service->probed) == 0));
 }
 
+// Judge who asks. A served store has a token for each role.
+static enum access_verdict judge_access(struct http *http,
+                                        struct MHD_Connection *connection,
+                                        enum method method,
+                                        const char *target)
+{
+    return http->served_store == NULL
+               ? authentication_check(&http->credentials, connection, target)
+               : store_changes_judge(http->served_store,
+                                     method == METHOD_PUT      ? STORE_ROLE_ADD
+                                     : method == METHOD_DELETE ? STORE_ROLE_ADMIN
+                                                               : STORE_ROLE_READ,
+                                     connection, target);
+}
+
 // Handle the head of a request. Refusing here closes the connection before the body is read.
 // Accepted requests are answered when they are complete.
 static enum MHD_Result begin_request(struct http *http,
@@ -341,8 +390,9 @@ static enum MHD_Result begin_request(struct http *http,
                             "the address is too long");
     }
     const struct service *service = service_of(http);
-    enum access_verdict verdict = authentication_check(&http->credentials, connection, target);
-    const bool is_free = verdict == ACCESS_NO_TOKEN && is_public(service, method, target);
+    enum access_verdict verdict = judge_access(http, connection, method, target);
+    const bool is_free = (verdict == ACCESS_NO_TOKEN || verdict == ACCESS_WRONG_ROLE) &&
+                         is_public(service, method, target);
     if (verdict != ACCESS_GRANTED && !is_free) {
         return authentication_refuse(&http->credentials, connection, verdict);
     }

@@ -4,9 +4,11 @@
 //   access -> method -> [ /api/v1/events | /api/v1/baseline | a route | an asset | 404 ]
 //                       [ metrics_reply.h ]
 //                       [ store_reply.h | an asset | 404 ]
+//                       [ store_changes.h | prometheus_reply.h | store_reply.h | 404 ]
 //
-// A server is for the viewer of a recording, for that of a store, or for collectors of metrics.
-// Only the first takes uploads, and the last has no page.
+// A server is for the viewer of a recording, for that of a store, for collectors of metrics, or for
+// agents and dashboards of a store. The first and the last take uploads, and the last two have no
+// page.
 // Context: H; libmicrohttpd's threads, one for each connection. Trust: all input is hostile.
 #pragma once
 
@@ -17,13 +19,15 @@
 #include "server/api/answer_reply.h"
 #include "server/http/event_hub.h"
 #include "server/metrics/metrics_source.h"
+#include "server/store/store_changes.h"
 #include "server/store/store_reply.h"
 
 // The state that all connections share.
 struct http {
     struct credentials credentials;
-    struct metrics_source *metrics; // borrowed; NULL: the server of a viewer
-    struct store_service *store;    // borrowed; NULL: not the server of a store
+    struct metrics_source *metrics;    // borrowed; NULL: the server of a viewer
+    struct store_service *store;       // borrowed; NULL: not the server of a store
+    struct served_store *served_store; // borrowed; NULL: the store has a viewer, and takes nothing
     struct answer_service answers;
     struct event_hub events;
     struct visitors visitors;

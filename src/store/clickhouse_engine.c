@@ -475,6 +475,8 @@ upgrade_schema(struct clickhouse_engine *e, int64_t *version, struct err_info *i
     TRY(plain == 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_unknown, info));
     TRY(*version < 3 ? forget_unknown(e, info) : ERR_OK);
     TRY(live > 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_live, info));
+    TRY(*version < 4 ? engine_run_all(&e->engine, clickhouse_dialect.rename_unknown, info)
+                     : ERR_OK);
     TRY(runs > 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_runs, info));
     if (*version < STORE_VERSION) {
         TRY(clickhouse_run(&e->engine, CLICKHOUSE_MARK, info));

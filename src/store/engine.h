@@ -36,13 +36,14 @@ struct dialect {
     const char
         *position; // the function that finds a text in another: 1 for its start, 0: not there
     const char *insert[PART_COUNT];
-    const char *const *schema;       // statements, ended by NULL
-    const char *const *add_interval; // the same, from version 1 to 2
-    const char *const *add_unknown;  // and to 3
-    const char *const *add_live;     // and to 4
-    const char *const *add_runs;     // and to 5
-    const char *const *show_live;    // of SQLite, instead of the last two: views of this connection
-    const char *const *show_runs;    // and instead of the last
+    const char *const *schema;         // statements, ended by NULL
+    const char *const *add_interval;   // the same, from version 1 to 2
+    const char *const *add_unknown;    // and to 3
+    const char *const *add_live;       // and to 4
+    const char *const *rename_unknown; // of ClickHouse, after the latter, on a server's own tables
+    const char *const *add_runs;       // and to 5
+    const char *const *show_live; // of SQLite, instead of the last two: views of this connection
+    const char *const *show_runs; // and instead of the last
 };
 
 struct store;

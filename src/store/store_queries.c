@@ -138,6 +138,25 @@ static const struct store_query query_history = {
            " ORDER BY time DESC,recording_id DESC LIMIT ?8) ORDER BY time,recording_id",
 };
 
+const struct store_query query_points = {
+    .name = "points",
+    .sql = "SELECT service,version,host,'' AS function,time,runtime_ms,{COST} AS cost FROM"
+           " recordings WHERE " SCOPE
+           " ORDER BY service,version,host,time*1000+runtime_ms LIMIT ?8",
+};
+
+const struct store_query query_function_points = {
+    .name = "function_points",
+    .words = {"FUNCTION"},
+    .sql = "SELECT service,version,host,name AS function,time,runtime_ms,cost FROM (SELECT"
+           " service,version,host,function_id,time,runtime_ms,cost FROM (SELECT recording_id,"
+           "function_id,sum({COST}) AS cost FROM rows WHERE" CHOSEN("") "AND (?9='' OR function_id"
+           " {IN} (SELECT function_id FROM functions WHERE name=?9)) GROUP BY recording_id,"
+           "function_id) {JOIN} (SELECT recording_id,service,version,host,time,runtime_ms FROM"
+           " recordings) USING (recording_id)) " NAMES
+           " ORDER BY service,version,host,name,time*1000+runtime_ms LIMIT ?8",
+};
+
 static const struct store_query query_oom = {
     .name = "oom",
     .help = "which functions hold 1% or more of the heap when memory has run out, and how often",

@@ -44,8 +44,11 @@ struct store_query {
 extern const struct store_query query_list;
 extern const struct store_query query_top;
 extern const struct store_query query_diff;
-extern const struct store_query query_lasted;   // the shortest and the longest in the scope
-extern const struct store_query query_ages;     // what retention.h needs
+extern const struct store_query query_lasted; // the shortest and the longest in the scope
+extern const struct store_query query_ages;   // what retention.h needs
+// States of runs over time, as series: of recordings, and of functions (?9: this one, or all).
+extern const struct store_query query_points;
+extern const struct store_query query_function_points;
 extern const struct store_query query_versions; // one row for each version in the scope
 
 // The queries that `cairn store query` has by name.

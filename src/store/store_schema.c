@@ -150,6 +150,11 @@ static const char *const clickhouse_unknown[] = {
 static const char *const clickhouse_live[] = {
     "ALTER TABLE recordings " ALIASES,
     "ALTER TABLE rows " ALIASES,
+    NULL,
+};
+
+// A Distributed table takes no mutation.
+static const char *const clickhouse_unknown_names[] = {
     "ALTER TABLE recordings UPDATE unknown=" NEW_NAMES("replaceAll") " WHERE unknown<>''",
     NULL,
 };
@@ -195,6 +200,7 @@ const struct dialect clickhouse_dialect = {
     .add_interval = clickhouse_interval,
     .add_unknown = clickhouse_unknown,
     .add_live = clickhouse_live,
+    .rename_unknown = clickhouse_unknown_names,
     .add_runs = clickhouse_runs,
 };
 

@@ -6,9 +6,13 @@ of one fleet, and Distributed tables over both answer for all of it. Stores of v
 to date.
 """
 import contextlib
+import json
+import pathlib
 import shutil
 import socket
 import subprocess
+import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -144,6 +148,49 @@ def test_it_prints_what_sqlite_prints(servers, fleet, tmp_path, draw):
                   ("query", "hosts", "--per", "second"), ("query", "history", "work1", "--per", "second")):
         said = [store.start(*words).communicate(timeout=120) for store in stores]
         assert said[0] == said[1] and said[0][0] != ""
+
+
+DASHBOARD = pathlib.Path(__file__).resolve().parents[2] / "contrib/grafana/store-clickhouse.json"
+
+
+def test_the_queries_of_the_dashboard_have_the_answers_of_the_store(servers, fleet):
+    """As Grafana's ClickHouse data source sends them, with its macros and the dashboard's variables replaced. They need
+    nothing of cairn's; earlier states of runs count nowhere. A GET may only read."""
+    server = servers[0]
+    server.sql("CREATE DATABASE board")
+    store = Store(server.url("board"))
+    fleet.add(store)
+    fleet.add_earlier(store)
+    board = json.loads(DASHBOARD.read_text())
+    words = {"$__fromTime": "toDateTime(1000000000)", "$__toTime": "toDateTime(2000000000)", "$service": "web", "$old": "1.0",
+             "$new": "2.0"}
+
+    def ask(sql):
+        for word, text in words.items():
+            sql = sql.replace(word, text)
+        assert "$" not in sql
+        query = urllib.parse.urlencode({"database": "board", "query": f"{sql} FORMAT JSON"})
+        request = urllib.request.Request(f"http://127.0.0.1:{server.http}/?{query}",
+                                         headers={"X-ClickHouse-User": "me", "X-ClickHouse-Key": "pass"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{sql}: {error.read().decode()}") from error
+    for variable in board["templating"]["list"][1:]:
+        assert len(ask(variable["query"])) == (1 if variable["name"] == "service" else 3)
+    answers = {panel["title"]: ask(panel["targets"][0]["rawSql"]) for panel in board["panels"]}
+    assert len(answers["Peak"]) == len(answers["Live at the end"]) == 3 * len(fleet.recordings)  # states are points
+    for title, words_of in (("Call sites by peak", ("top",)), ("Call sites by live bytes", ("top", "--cost", "leaked"))):
+        cost = title.split(" by ")[1].split()[0] + "_bytes"
+        totals = {}
+        for row in store.rows(*words_of, "-n", "0"):
+            totals[row["function"]] = totals.get(row["function"], 0) + row[cost]
+        assert {row["name"]: int(row[cost]) for row in answers[title] if int(row[cost])} == totals
+    grown = {row["function"]: row["change_peak_bytes"] for row in store.rows("query", "growth", "1.0", "2.0", "-n", "0")}
+    assert {row["name"] for row in answers["What grew"]} == set(grown)
+    assert all(abs(row["growth_bytes"] - grown[row["name"]]) <= 1 for row in answers["What grew"])
+    assert len(answers["Out of memory"]) == sum(r["is_oom"] for r in fleet.recordings)
 
 
 def add_halves(servers, fleet, database):

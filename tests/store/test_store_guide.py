@@ -44,6 +44,18 @@ def show(command, folder, more=None):
     server.stdout.close()
 
 
+def run_server(command, folder):
+    """Run `cairn store serve` until it says its address; the port of the guide may be taken."""
+    words = [CAIRN, *shlex.split(command)[1:], "--listen", "127.0.0.1:0"]
+    server = subprocess.Popen(words, cwd=folder, env=environment({"HOME": str(folder), "XDG_DATA_HOME": ""}),
+                              stderr=subprocess.PIPE, text=True)
+    assert server.stderr.readline().startswith("cairn: serving the store at 127.0.0.1:")
+    server.terminate()
+    assert server.wait(60) == 0
+    server.stderr.close()
+    assert all((folder / f"{role}.token").exists() for role in ("read", "add", "admin"))
+
+
 @pytest.fixture(name="folder")
 def fixture_folder(tmp_path):
     """Two versions; the newer one is not in the store yet."""
@@ -57,6 +69,8 @@ def fixture_folder(tmp_path):
 
 def test_each_command_of_the_guide_of_stores_runs(folder):
     commands = [line for line in commands_of(STORE) if line.startswith(("cairn", "export"))]
+    serving = commands.pop(next(i for i, line in enumerate(commands) if "store serve" in line))
+    run_server(serving, folder)  # test_store_serve.py sends what its clients send
     printing = commands.pop()  # test_clickhouse.py carries out what it prints
     assert printing == "cairn store schema --cluster NAME | clickhouse-client --multiquery"
     assert "Distributed('NAME'" in run(printing.partition(" |")[0], folder)

@@ -16,6 +16,7 @@
 #include "cli/options/output_words.h"
 #include "cli/store/add_recordings.h"
 #include "cli/store/policy_option.h"
+#include "cli/store/serve_store.h"
 #include "cli/store/table_output.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
@@ -48,6 +49,11 @@ struct store_fields {
     bool has_all_states;
     const char *per;
     const char *policy;
+    const char *address;
+    const char *tls_file;
+    const char *read_token_file;
+    const char *add_token_file;
+    const char *admin_token_file;
     struct name_words names;
 };
 
@@ -81,8 +87,19 @@ static const struct option_spec specs[] = {
            "for growth, diff, hosts and history: costs by the seconds that each recording lasted",
            .choices = per_choices),
     OPTION(0, "policy", TEXT, "AGES", FIELD(policy),
-           "for prune: what to keep: 7d,30d/1d,365d/7d is all of 7 days, one a day of 30 days, and "
-           "one in 7 days of a year"),
+           "for prune and serve: what to keep: 7d,30d/1d,365d/7d is all of 7 days, one a day of 30 "
+           "days, and one in 7 days of a year"),
+    OPTION(0, "listen", NAME, "ADDRESS", FIELD(address),
+           "for serve: HOST:PORT or the path of a socket (default: 127.0.0.1:9470)"),
+    OPTION(0, "tls", NAME, "FILE", FIELD(tls_file),
+           "for serve: certificate and key as PEM"),
+    OPTION(0, "read-token", NAME, "FILE", FIELD(read_token_file),
+           "for serve: the token of those who read; the file is made if it does not exist"),
+    OPTION(0, "add-token", NAME, "FILE", FIELD(add_token_file),
+           "for serve: the token of those who add recordings"),
+    OPTION(0, "admin-token", NAME, "FILE", FIELD(admin_token_file),
+           "for serve: the token of the administrator, who may do all (default: one that is drawn "
+           "and printed)"),
     OPTION(0, "cluster", TEXT, "NAME", FIELD(cluster),
            "for schema: a cluster of several servers, as their configuration names it"),
     OPTION(0, "oom", FLAG, NULL, FIELD(is_oom),
@@ -335,6 +352,28 @@ prune_store(struct store *store, const struct call *call, struct err_info *info)
     return ERR_OK;
 }
 
+static MUST_USE enum err
+run_server(struct store *store, const struct call *call, struct err_info *info)
+{
+    CLEANUP(name_places_release) struct name_places names = {0};
+    const struct store_fields *fields = call->fields;
+    struct retention_policy policy = {0};
+    (void)store;
+    if (fields->policy != NULL) {
+        TRY(policy_option_parse(fields->policy, &policy, info));
+    }
+    TRY(name_places_init(&names, &fields->names, info));
+    const struct serve_settings settings = {.place = fields->place,
+                                            .address = fields->address,
+                                            .tls_file = fields->tls_file,
+                                            .read_token_file = fields->read_token_file,
+                                            .add_token_file = fields->add_token_file,
+                                            .admin_token_file = fields->admin_token_file,
+                                            .policy = fields->policy != NULL ? &policy : NULL,
+                                            .names = &names.sources};
+    return serve_store(&settings, info);
+}
+
 // Print the statements that make the tables. There may be no store yet.
 static MUST_USE enum err
 print_schema(struct store *store, const struct call *call, struct err_info *info)
@@ -364,6 +403,7 @@ static const struct action {
      run_query},
     {"prune", 0, 0, "no operand", false, false, NULL, prune_store},
     {"schema", 0, 0, "no operand", false, true, NULL, print_schema},
+    {"serve", 0, 0, "no operand", false, true, NULL, run_server},
 };
 
 // Find the action and check the number of its operands.
@@ -383,7 +423,7 @@ static MUST_USE enum err find_action(const struct call *call,
         }
     }
     return err_set(info, ERR_INVALID,
-                   "the action must be add, list, top, diff, query, prune or schema");
+                   "the action must be add, list, top, diff, query, prune, schema or serve");
 }
 
 static MUST_USE enum err
@@ -421,8 +461,8 @@ static int run(void *context, int count, char **operands)
     return command_end(run_action(action, &call, &info), &info, STATUS_OK);
 }
 
-static const char *const action_names[] = {"add",   "list",  "top",    "diff",
-                                           "query", "prune", "schema", NULL};
+static const char *const action_names[] = {"add",   "list",   "top",   "diff", "query",
+                                           "prune", "schema", "serve", NULL};
 
 const struct command command_store = {
     .name = "store",
@@ -442,7 +482,8 @@ const struct command command_store = {
         "                          common\n"
         "  query SELECT...         run a SQL statement, which may only read\n"
         "  prune                   remove the recordings that the options select\n"
-        "  schema                  print the statements that make ClickHouse's tables\n\n"
+        "  schema                  print the statements that make ClickHouse's tables\n"
+        "  serve                   take recordings and answer Grafana, over HTTP\n\n"
         "The options select recordings, such as --service web --since 7d. Figures of\n"
         "diff, growth and hosts are means per recording.\n",
     .examples = "cairn store add --service web --version 1.1 run.cairn\n"

@@ -61,27 +61,38 @@ static void addition_release(struct addition *file)
     *file = (struct addition){0};
 }
 
-static MUST_USE enum err
-read_file(const struct crew *crew, struct addition *file, struct err_info *info)
+enum err add_recordings_read(const char *path,
+                             const struct name_sources *names,
+                             const struct recording_source *source,
+                             struct recording_rows *out,
+                             char **out_damage,
+                             struct err_info *info)
 {
     static const struct filter_words words = {.suppresses = true};
     CLEANUP(profile_closep) struct profile *profile = NULL;
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
     CLEANUP(selection_release) struct selection selection = {0};
-    CLEANUP(strbuf_release) struct strbuf place = {0}; // `cairn analyze --store` may run elsewhere
-    TRY(file_absolute_path(file->path, &place, info));
-    TRY(input_open_profile(file->path, crew->names, NULL, &profile, info));
+    TRY(input_open_profile(path, names, NULL, &profile, info));
     TRY(filter_words_apply(&words, &profile->recording, &applied, info));
     TRY(profile_select(profile, &applied.filter, &selection, info));
-    if (profile->damage[0] != '\0') {
-        file->damage = strdup(profile->damage);
-        TRY(file->damage != NULL ? ERR_OK : ERR_NO_MEMORY);
+    struct recording_source whole = *source;
+    whole.selection = &selection;
+    TRY(recording_rows_make(&whole, out, info));
+    if (out_damage != NULL && profile->damage[0] != '\0') {
+        *out_damage = strdup(profile->damage);
+        return *out_damage != NULL ? ERR_OK : ERR_NO_MEMORY;
     }
-    const struct recording_source source = {.selection = &selection,
-                                            .labels = crew->labels,
-                                            .path = strbuf_text(&place),
-                                            .id = file->id};
-    return recording_rows_make(&source, &file->rows, info);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+read_file(const struct crew *crew, struct addition *file, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf place = {0}; // `cairn analyze --store` may run elsewhere
+    TRY(file_absolute_path(file->path, &place, info));
+    const struct recording_source source = {
+        .labels = crew->labels, .path = strbuf_text(&place), .id = file->id};
+    return add_recordings_read(file->path, crew->names, &source, &file->rows, &file->damage, info);
 }
 
 static struct addition *crew_file(const struct crew *crew, size_t number)

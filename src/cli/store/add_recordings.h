@@ -15,6 +15,15 @@
 #include "profile/model/profile.h"
 #include "store/store.h"
 
+// Read the file at `path`, and make the rows of `source`, which has no selection yet. *out_damage,
+// if it is not NULL, becomes what is missing from the file, owned by the caller, or NULL.
+enum err add_recordings_read(const char *path,
+                             const struct name_sources *names,
+                             const struct recording_source *source,
+                             struct recording_rows *out,
+                             char **out_damage,
+                             struct err_info *info) MUST_USE;
+
 struct add_counts {
     uint64_t added;
     uint64_t known; // in the store already

@@ -52,6 +52,7 @@ enum access_verdict {
     ACCESS_WRONG_HOST,   // 421
     ACCESS_WRONG_ORIGIN, // 403
     ACCESS_NO_TOKEN,     // 401
+    ACCESS_WRONG_ROLE,   // 403: the token is for something else
 };
 
 enum access_verdict access_check(const struct access_token *token,

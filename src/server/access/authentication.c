@@ -86,6 +86,9 @@ enum MHD_Result authentication_refuse(const struct credentials *credentials,
                                 ? "send the token as 'Authorization: Bearer TOKEN'"
                                 : "open the address that cairn printed; it contains the access "
                                   "token");
+    case ACCESS_WRONG_ROLE:
+        return reply_refuse(connection, MHD_HTTP_FORBIDDEN, ERR_PERMISSION,
+                            "the token is for another role");
     case ACCESS_GRANTED:
         break;
     }

@@ -47,12 +47,10 @@ static void rename_in(struct err_info *info, const char *path, const char *name)
     (void)snprintf(info->text, sizeof(info->text), "%s", strbuf_text(&text)); // may truncate
 }
 
-static MUST_USE enum err serve_baseline(struct baseline_upload *upload,
-                                        struct served *served,
-                                        const char *name,
-                                        struct err_info *info)
+enum err baseline_upload_place(struct baseline_upload *upload,
+                               char out_path[BASELINE_UPLOAD_PATH_BYTES],
+                               struct err_info *info)
 {
-    char path[32];
     if (upload->outcome == ERR_LIMIT) {
         return err_set(info, ERR_LIMIT, "the upload is larger than 1 GiB");
     }
@@ -62,7 +60,18 @@ static MUST_USE enum err serve_baseline(struct baseline_upload *upload,
     if (upload->file == NULL) {
         return err_set(info, ERR_TRUNCATED, "nothing was sent");
     }
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(upload->file)); // fits
+    (void)snprintf(out_path, BASELINE_UPLOAD_PATH_BYTES, "/proc/self/fd/%d",
+                   fileno(upload->file)); // fits
+    return ERR_OK;
+}
+
+static MUST_USE enum err serve_baseline(struct baseline_upload *upload,
+                                        struct served *served,
+                                        const char *name,
+                                        struct err_info *info)
+{
+    char path[BASELINE_UPLOAD_PATH_BYTES];
+    TRY(baseline_upload_place(upload, path, info));
     enum err problem = served_set_baseline(served, path, name, info);
     if (problem != ERR_OK) {
         rename_in(info, path, name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// baseline_upload: receives a second recording as the body of a PUT request.
+// baseline_upload: receives a recording as the body of a PUT request: the viewer's second one, or
+// one for a store.
 //
 // The body may be large, so it is written to an unnamed temporary file. A too large Content-Length
 // is refused before the client sends the body. The received bytes are counted as well.
@@ -27,6 +28,16 @@ struct baseline_upload {
 bool baseline_upload_may_come(const char *length);
 
 void baseline_upload_add(struct baseline_upload *upload, struct bytes data);
+
+enum {
+    BASELINE_UPLOAD_PATH_BYTES = 32
+};
+
+// Write the path at which this process can open what was received. ERR_LIMIT: it was too large;
+// ERR_TRUNCATED: nothing came; ERR_IO.
+enum err baseline_upload_place(struct baseline_upload *upload,
+                               char out_path[BASELINE_UPLOAD_PATH_BYTES],
+                               struct err_info *info) MUST_USE;
 
 // Open the received recording, and serve it as the baseline called `name`.
 enum err baseline_upload_serve(struct baseline_upload *upload,

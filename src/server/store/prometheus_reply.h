@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// prometheus_reply: answers about a store in the format of Prometheus' HTTP API, so that Grafana
+// and promtool read it as a data source.
+//
+//   GET /api/v1/query          ?query ?time              a vector
+//   GET /api/v1/query_range    ?query ?start ?end ?step  a matrix
+//   GET /api/v1/series         ?match[] ?start ?end
+//   GET /api/v1/labels         /api/v1/label/NAME/values
+//   GET /api/v1/status/buildinfo
+//
+// Series: cairn_store_COST{service,version,host}, the totals of recordings, and
+// cairn_store_function_COST{...,function}, of the functions with the highest values. A recording is
+// a point at its end; the states of one run are points of one series. A point counts for
+// LOOKBACK_S, or one step if that is longer.
+// A query is one selector (selector.h), or 1+1, with which Grafana tries a data source.
+// Context: H; the connection's thread. Trust: requests and the store are hostile; answers are
+// bounded in series, steps and points.
+#pragma once
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/text/strbuf.h"
+#include "store/store.h"
+
+enum {
+    PROMETHEUS_LOOKBACK_S = 86400,
+    PROMETHEUS_STEPS_MAX = 11000, // of a matrix, as Prometheus has it
+    PROMETHEUS_SERIES_MAX = 200,
+    PROMETHEUS_POINTS_MAX = 100000, // recordings times functions that are read for an answer
+};
+
+// The parameters of a request. NULL: not given.
+struct prometheus_request {
+    const char *path; // without "/api/v1/"
+    const char *query;
+    const char *time;
+    const char *start;
+    const char *end;
+    const char *step;
+    const char *match;
+};
+
+// Whether the target is one of this module.
+bool prometheus_has(const char *target);
+
+// Append the answer. ERR_INVALID, ERR_LIMIT, ERR_NOT_FOUND with a sentence for the client; others
+// are those of the store.
+enum err prometheus_answer(struct store *store,
+                           const struct prometheus_request *request,
+                           double now_s,
+                           struct strbuf *out,
+                           struct err_info *info) MUST_USE;
+
+// Answer a request. `place` names the store.
+enum MHD_Result
+prometheus_reply(const char *place, struct MHD_Connection *connection, const char *target);
