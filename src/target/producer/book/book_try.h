@@ -171,7 +171,7 @@ book_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes
         return false;
     }
     word_store(word, (uint64_t)row << WORD_ROW_AT | said);
-    book_fence();
+    words_fence_put();
     book_add_block(counter, cell, size_bytes);
     p->lane->sum_part.unsent_bytes += (int64_t)size_bytes;
     p->lane->nursery.last_allocated = address;

@@ -79,9 +79,7 @@ bool entries_put(struct process_words *words, const struct word_block *block)
     atomic_store_explicit(&entry->size_bytes, block->size_bytes, memory_order_relaxed);
     // Release: R finds the size of a word.
     atomic_store_explicit(&entry->word, entry_word(block), memory_order_release);
-#ifndef __SANITIZE_THREAD__                    // as in words_put
-    atomic_thread_fence(memory_order_release); // see "Order" in live_words.h
-#endif
+    words_fence_put();
     return true;
 }
 

@@ -214,6 +214,16 @@ ALWAYS_INLINE _Atomic uint64_t *words_place_coarse(const struct words_at *at,
     return at->coarse;
 }
 
+// After a put: see "Order".
+ALWAYS_INLINE void words_fence_put(void)
+{
+#ifdef __SANITIZE_THREAD__ // knows no other fence; its own order is stronger
+    atomic_signal_fence(memory_order_release);
+#else
+    atomic_thread_fence(memory_order_release);
+#endif
+}
+
 // Store the word of a new block, after the allocator has returned it; of row 0, none. false: there
 // is no region for it.
 ALWAYS_INLINE bool
@@ -251,9 +261,7 @@ words_put(struct process_words *words, const struct word_block *block, struct wo
     if (LIKELY(block->row != 0)) {
         word_store(own, block_word(block, grain_bits));
     }
-#ifndef __SANITIZE_THREAD__                    // which knows no fences; its own order is stronger
-    atomic_thread_fence(memory_order_release); // see "Order"
-#endif
+    words_fence_put();
     return true;
 }
 
