@@ -4,9 +4,14 @@
 unit.profile.growth tests all shapes and lengths with a clock that the test sets.
 """
 import json
+import pathlib
 import subprocess
+import sys
 
 from cairn_run import CAIRN, PROGRAMS, environment
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "formats"))
+from exposition import parse  # noqa: E402
 
 WANTED = {"leak": "growing", "late": "growing", "warm_up": "stopped", "cache": "bounded",
           "teeth": "sawtooth"}
@@ -15,8 +20,16 @@ WANTED = {"leak": "growing", "late": "growing", "warm_up": "stopped", "cache": "
 ATTEMPTS = 8
 
 
+def exported_growth(path):
+    """{function: bytes a second} of the series for collectors."""
+    run = subprocess.run([CAIRN, "export", "--to", "prometheus", "-o", "-", path], check=True, capture_output=True,
+                         env=environment(), timeout=60)
+    series = parse(run.stdout).get("cairn_call_site_growth_bytes_per_second", {})
+    return {dict(labels)["function"]: number for labels, number in series.items()}
+
+
 def problem_of(path, word):
-    """What the report says wrongly, or None."""
+    """What the report says wrongly, or None. The series for collectors is the report's slope, to a thousandth."""
     run = subprocess.run([CAIRN, "report", "--json", "--sort", "leaked", path], check=True, capture_output=True,
                          env=environment(), timeout=60)
     report = json.loads(run.stdout)
@@ -24,6 +37,9 @@ def problem_of(path, word):
     growing = [item["function"] for item in report["findings"]["items"] if item["kind"] == "growth"]
     slope = site["slope_bytes_per_s"]
     assert (slope is not None) == (site["growth"] == "growing")
+    exported = exported_growth(path)
+    assert set(exported) == ({"keep"} if slope is not None and slope > 0 else set())
+    assert "keep" not in exported or 0 <= slope - exported["keep"] < 0.0015
     is_right = (site["growth"] == WANTED[word] and growing == (["keep"] if WANTED[word] == "growing" else [])
                 and (word != "leak" or 700_000 < slope < 1_300_000))
     return None if is_right else (site, report["findings"])

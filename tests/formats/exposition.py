@@ -6,7 +6,7 @@ import re
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)')
-UNITS = ("_bytes", "_blocks", "_seconds", "_total", "_info", "_is_estimate", "_error")
+UNITS = ("_bytes_per_second", "_bytes", "_blocks", "_seconds", "_total", "_info", "_is_estimate", "_error")
 
 
 def labels_of(text):

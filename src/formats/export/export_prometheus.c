@@ -26,6 +26,7 @@
 #include "host/containers/string_table.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/calls/call_sites.h"
+#include "profile/growth/growth.h"
 #include "profile/tables/rss_breakdown.h"
 #include "profile/tables/summary.h"
 
@@ -250,6 +251,41 @@ write_ranking(const struct selection *selection, const struct site_metric metric
     return ERR_OK;
 }
 
+// Write how fast the largest call sites grow that do: the slopes of the report, in thousandths of a
+// byte a second until they are written.
+static MUST_USE enum err write_growth(const struct export_view *view, FILE *out)
+{
+    enum {
+        PARTS = 1000,
+    };
+    static const struct metric growing = {
+        "cairn_call_site_growth_bytes_per_second", "gauge",
+        "Growth of the largest call sites whose memory keeps growing, while there is work."};
+    CLEANUP(growth_release) struct growth growth = {0};
+    CLEANUP(top_sites_release) struct top_sites top = {0};
+    uint32_t nothing;
+    TRY(growth_build(&view->selection, ROW_GROUPS_BY_SITE_ALONE, TOP_SITES, &growth));
+    TRY(string_table_intern(&top.labels, "", 0, &nothing));
+    for (size_t i = 0; i < min_u64(growth.entries.len, TOP_SITES); i++) {
+        const struct growth_entry *entry = &growth.entries.items[i];
+        struct call_site site = {.location = row_groups_location(&growth.groups, entry->group)};
+        if (entry->class == GROWTH_GROWING && entry->slope_bytes_per_s > 0) {
+            site.costs.values[COST_LEAKED_BYTES] = (uint64_t)(entry->slope_bytes_per_s * PARTS);
+            TRY(add_site(view->profile, &site, &top));
+        }
+    }
+    if (top.costs.len > 0) {
+        begin_metric(out, &growing);
+    }
+    for (uint32_t i = 0; i < top.costs.len; i++) {
+        const struct bytes labels = string_table_get_bytes(&top.labels, i + 1);
+        const uint64_t parts = costs_get(&top.costs.items[i], COST_LEAKED_BYTES);
+        (void)fprintf(out, "%s{%.*s} %" PRIu64 ".%03" PRIu64 "\n", growing.name, (int)labels.len,
+                      (const char *)labels.data, parts / PARTS, parts % PARTS);
+    }
+    return ERR_OK;
+}
+
 // --- whole processes ----------------------------------------------------------------------------
 
 static void write_about(const struct export_view *view, FILE *out)
@@ -389,7 +425,9 @@ static enum err write_prometheus(const struct export_view *view, FILE *out)
             TRY(write_ranking(is_live_cost(cost) ? &live : &view->selection, rankings[i], out));
         }
     }
-    return ERR_OK;
+    return view->selection.is_everything && growth_is_known(&view->profile->recording)
+               ? write_growth(view, out)
+               : ERR_OK;
 }
 
 const struct exporter exporter_prometheus = {
