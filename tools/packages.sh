@@ -32,7 +32,7 @@ test="g++ rustc cargo rustfmt rust-clippy llvm clang clang-format clang-tidy lib
 clickhouse="clickhouse-server"
 
 # For run_nightly.sh: runtimes whose empty programs leak nothing.
-runtimes="librust-tokio-dev openjdk-17-jdk-headless"
+runtimes="librust-tokio-dev openjdk-17-jdk-headless php-cli ruby"
 
 # For run_nightly.sh: libraries through which the programs of test_own_function.py allocate.
 libraries="libabsl-dev libboost-dev libfmt-dev nlohmann-json3-dev qtbase5-dev librust-tokio-dev librust-bytes-dev
@@ -57,7 +57,7 @@ machine="g++-aarch64-linux-gnu qemu-system-arm cpio e2fsprogs"
 machine_libraries="libcmocka-dev libstdc++-12-dev"
 
 # For make test-packages: what checks and builds contrib/packages.
-packages="rpm rpmlint makepkg pacman-package-manager libarchive-tools nix-bin ruby"
+packages="rpm rpmlint makepkg pacman-package-manager libarchive-tools nix-bin ruby shellcheck mmdebstrap util-linux"
 
 # For sweep.py, and programs for it: of all kinds, languages and libraries.
 sweep="binutils util-linux"

@@ -90,9 +90,9 @@ class Empty {
 """
 
 
-def check(folder, *command, status=OK, env=None):
+def check(folder, *command, status=OK, env=None, options=()):
     """Run `cairn check --max-leaked 0`; return what it says."""
-    done = subprocess.run([CAIRN, "check", "--max-leaked", "0", "--", *command], cwd=folder, env=environment(env),
+    done = subprocess.run([CAIRN, "check", "--max-leaked", "0", *options, "--", *command], cwd=folder, env=environment(env),
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == status, (done.stdout, done.stderr)
     return done.stdout
@@ -144,6 +144,19 @@ def test_perl(tmp_path):
     """Its program is compiled as it starts; what it makes as it runs is its own."""
     check(tmp_path, "/usr/bin/perl", "-e", "use strict; my $x = 1; sub f { return $x } f();")
     check(tmp_path, "/usr/bin/perl", "-e", "our $kept = 'x' x 77777;", status=BROKEN)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("all_allocators", [[], ["--all-allocators"]], ids=["preload", "agent"])
+@pytest.mark.parametrize("command", [["ruby", "-e", "0"], ["php", "-n", "-r", "0;"], ["perl", "-e", "0"], ["node", "-e", "0"],
+                                     ["/usr/bin/python3", "-c", "0"], ["java", "-version"]], ids=lambda command: command[0])
+def test_each_interpreter_by_each_way_in(tmp_path, command, all_allocators):
+    check(tmp_path, *command, options=all_allocators)
+
+
+@pytest.mark.nightly
+def test_what_ruby_makes_as_it_runs_is_its_own(tmp_path):
+    check(tmp_path, "ruby", "-e", "$kept = (1..9999).map { |n| n.to_s * 50 }", status=BROKEN)
 
 
 def test_node(tmp_path):

@@ -3,9 +3,11 @@
 
 The schema is that of the npm package @microsoft/jest-sarif 1.0.0-beta.0 (MIT), unchanged; jsonschema interprets it. What
 a result says and where it is comes from `cairn report --json` and from the sources of the test's programs."""
+import contextlib
 import json
 import os
 import pathlib
+import random
 import shlex
 import subprocess
 import urllib.parse
@@ -42,7 +44,8 @@ def results_of(data):
         assert result["ruleId"] in rules
         (place,) = result["locations"]  # GitHub refuses a file with a result that has none
         uri = place["physicalLocation"]["artifactLocation"]["uri"]
-        assert urllib.parse.quote(urllib.parse.unquote_to_bytes(uri), safe="/:~") == uri
+        assert urllib.parse.quote(urllib.parse.unquote_to_bytes(uri), safe="/:~") == uri.replace("%3A", ":")
+        assert uri.startswith("file:///") or ":" not in uri.split("/")[0]  # no other scheme, such as c:
     return found["results"]
 
 
@@ -90,6 +93,45 @@ def test_hostile_names_stay_text(tmp_path):
     assert place_of(peak) == ("a,b.c", 5) and peak["message"]["text"].startswith("n9: 12 0x0: x, y")
     names = [frame["location"]["logicalLocations"][0]["fullyQualifiedName"] for frame in peak["stacks"][0]["frames"]]
     assert [name[:4] for name in names] == ["n9: ", "caf\u00e9", "lam\"", "main"]
+
+
+PIECES = [b"\x01", b"\x1b[31m", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\xe2\x80\xae", b"\xf0\x9f\x98\x80", b"\xef\xbf\xbe", b'"',
+          b"\\", b"<script>", b"&lt", b"%41", b"%", b"../", b"/", b"file://", b"C:\\x", b" ", b"a", b"std::vector<int>", b"{{closure}}",
+          b"#", b"?", b"\t", b"\x02", b"n" * 300, b"\xe2\x82\xac" * 40]
+
+
+def drawn_at_random(chance):
+    """A drawing whose names are made of these pieces."""
+    def name():
+        return b"".join(chance.choice(PIECES) for _ in range(chance.randint(1, 5))).strip() or b"x"
+
+    def frame():
+        module = b"/lib/" + name() + b"!" if chance.random() < 0.5 else b""
+        line = chance.choice([b"0", b"1", b"7", b"2147483647", b"4294967295"])
+        return module + name() + (b"(" + name() + b":" + line + b")" if chance.random() < 0.7 else b"")
+    lines = [b"!program /opt/" + name(), b"!peak_time_ms 150", b"!runtime_ms 400", b"process server", b"thread main"]
+    for _ in range(chance.randint(1, 9)):
+        count, size = chance.choice([1, 7, 100000]), chance.choice([10, 3 << 20, 1 << 40])
+        live = chance.choice([0, 1])
+        lines.append(b";".join([b"main"] + [frame() for _ in range(chance.randint(1, 5))]) + b" %d %d %d %d 0 0 %d %d %d" % (
+            count, size, count - live, size - live * (size // 2), live, live * (size // 2), size // 2))
+        lines.append(b"@%d %d %d 0 0 0" % (chance.randint(0, 3), count, size))
+    return b"\n".join(lines) + b"\n"
+
+
+@pytest.mark.parametrize("seed", range(60 if os.environ.get("CAIRN_NIGHTLY") else 6))
+def test_documents_of_random_recordings_with_hostile_names_are_valid(seed, tmp_path):
+    chance, path = random.Random(seed), None
+    while path is None:
+        with contextlib.suppress(subprocess.CalledProcessError):  # some names mean something in a drawing
+            path = draw(tmp_path / "random.cairn", drawn_at_random(chance))
+    results = results_of(cairn(tmp_path, "export", "--to", "sarif", path))
+    cairn(tmp_path, "check", "--no-config", "--max-peak", "1", "--max-allocations", "0", "--sarif", "c.sarif", path, status=1)
+    broken = results_of((tmp_path / "c.sarif").read_bytes())
+    assert len(broken) > len(results)
+    for result in results + broken:
+        assert all(" " < letter < "\x7f" and letter not in '"<>\\^`{|}'
+                   for letter in result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
 
 
 @pytest.mark.parametrize("stack, place", [
