@@ -37,25 +37,68 @@ def test_makepkg_reads_the_file():
     assert "pkgbase = cairn" in out and "makedepends = cmake" in out
 
 
+def test_shellcheck_finds_nothing_in_the_file_of_arch():
+    """makepkg reads and sets variables that are unused here."""
+    assert run("shellcheck", "--shell=bash", "--exclude=SC2034,SC2154,SC2164", PACKAGES / "PKGBUILD") == ""
+
+
 def test_rpmlint_finds_nothing_in_the_spec():
     out = run("rpmlint", "-c", PACKAGES / "rpmlint.toml", PACKAGES / "cairn.spec")
     assert "0 errors, 0 warnings" in out, out
 
 
-@pytest.mark.parametrize("jobs", [os.cpu_count()])
-def test_the_rpm_is_built_and_records(tmp_path, jobs):
+@pytest.fixture(scope="module", name="rpm")
+def fixture_rpm(tmp_path_factory):
     """--nodeps: the packages that it needs are Debian's here. %check runs `cairn self-test`."""
-    (tmp_path / "SOURCES").mkdir()
+    top = tmp_path_factory.mktemp("rpm")
+    (top / "SOURCES").mkdir()
     run("git", "-c", f"safe.directory={ROOT}", "-C", ROOT, "archive", "--prefix=cairn-1.0.0/", "-o",
-        tmp_path / "SOURCES/cairn-1.0.0.tar.gz", "HEAD")
-    run("rpmbuild", "-bb", "--nodeps", "--define", f"_topdir {tmp_path}", "--define", f"_smp_mflags -j{jobs}",
+        top / "SOURCES/cairn-1.0.0.tar.gz", "HEAD")
+    run("rpmbuild", "-bb", "--nodeps", "--define", f"_topdir {top}", "--define", f"_smp_mflags -j{os.cpu_count()}",
         PACKAGES / "cairn.spec")
-    (package,) = tmp_path.rglob("*.rpm")
-    out = run("rpmlint", "-c", PACKAGES / "rpmlint.toml", package)
+    (package,) = top.rglob("*.rpm")
+    return package
+
+
+def test_rpmlint_finds_nothing_in_the_rpm(rpm):
+    out = run("rpmlint", "-c", PACKAGES / "rpmlint.toml", rpm)
     assert "0 errors, 0 warnings" in out, out
-    (tmp_path / "root").mkdir()
-    run("bsdtar", "-x", "-f", package, "-C", tmp_path / "root")
-    cairn = tmp_path / "root/usr/bin/cairn"
+
+
+def test_the_unpacked_rpm_records(rpm, tmp_path):
+    run("bsdtar", "-x", "-f", rpm, "-C", tmp_path)
+    cairn = tmp_path / "usr/bin/cairn"
     assert run(cairn, "self-test").endswith("\n6 of 6 ways work\n")
     run(cairn, "record", "-q", "-o", tmp_path / "ls.cairn", "ls", "/")
     assert "peak heap" in run(cairn, "report", tmp_path / "ls.cairn")
+
+
+def within(root, *words):
+    """Run in a root file system, which has its own mounts and processes."""
+    script = ('mkdir -p "$0/dev/shm" && mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" && '
+              'exec chroot "$0" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"')
+    return run("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, root, *words)
+
+
+def files_in(root):
+    """Without folders that other packages of a system with RPM own."""
+    paths = {path.relative_to(root) for path in root.rglob("*") if "cairn" in path.name or not path.is_dir()}
+    return {path for path in paths if path.parts[0] in ("usr", "etc", "opt")}
+
+
+def test_rpm_installs_and_removes_it_in_a_minimal_system(rpm, tmp_path):
+    """A system of Debian's packages, as no other is reachable, and Debian's rpm from outside; needs root."""
+    root = tmp_path / "system"
+    run("mmdebstrap", "--quiet", "--variant=minbase", "--include=libzydis4.0,libmicrohttpd12", "bookworm", root)
+    run("rpm", "--root", root, "--initdb")
+    before = files_in(root)
+    run("rpm", "--root", root, "--install", "--nodeps", rpm)
+    assert run("rpm", "--root", root, "--verify", "--nodeps", "cairn") == ""
+    assert {pathlib.Path("usr/share/man/man1/cairn.1.gz"), pathlib.Path("usr/share/man/man3/cairn.h.3.gz"),
+            pathlib.Path("usr/share/bash-completion/completions/cairn"), pathlib.Path("usr/share/zsh/site-functions/_cairn"),
+            pathlib.Path("usr/share/fish/vendor_completions.d/cairn.fish")} <= files_in(root) - before
+    assert within(root, "cairn", "self-test").endswith("\n6 of 6 ways work\n")
+    within(root, "cairn", "record", "-q", "-o", "/tmp/ls.cairn", "ls", "/")
+    assert "peak heap" in within(root, "cairn", "report", "/tmp/ls.cairn")
+    run("rpm", "--root", root, "--erase", "--nodeps", "cairn")
+    assert files_in(root) == before
