@@ -24,7 +24,7 @@ test="g++ rustc cargo rustfmt rust-clippy llvm clang clang-format clang-tidy lib
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static
     valgrind heaptrack libgoogle-perftools4 libjemalloc2 libmimalloc2.0 gdb libc6-dbg libdebuginfod1 binutils libunwind-dev
     golang-go chromium-headless-shell sqlite3 git xz-utils zstd ripgrep redis-server nodejs postgresql-15 procps
-    curl python3-yaml protobuf-compiler golang-github-google-pprof-dev prometheus musl-tools bubblewrap podman runc strace libjemalloc-dev libgoogle-perftools-dev
+    curl python3-yaml protobuf-compiler golang-github-google-pprof-dev prometheus nginx-light musl-tools bubblewrap podman runc strace libjemalloc-dev libgoogle-perftools-dev
     libgtest-dev catch2 doctest-dev libbenchmark-dev python3-jsonschema
     python3-pip python3-setuptools python3-wheel"
 
