@@ -339,6 +339,7 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     TRY(checkpoint_init(&s->checkpoint, strbuf_text(&s->output),
                         s->options->checkpoint_interval_ms));
     TRY(file_absolute_path(strbuf_text(&s->output), &s->output_absolute, info));
+    control_socket_name_recording(&s->socket, strbuf_text(&s->output_absolute));
     struct err_info trouble = {0};
     if (rotation_init(&s->rotation, &s->options->rotation, strbuf_text(&s->output_absolute),
                       &trouble) != ERR_OK) {

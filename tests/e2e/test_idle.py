@@ -143,7 +143,7 @@ SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 
 @pytest.fixture(autouse=True, scope="module")
 def no_other_test_asks_our_recorders():
-    """`cairn ctl` asks all recorders for a recording, four wakes each. Their sockets belong to a network namespace;
+    """`cairn ctl PID` asks all recorders for a process, four wakes each. Their sockets belong to a network namespace;
     without permission to have one of our own, a window without a question is waited for."""
     if ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0:
         with socket.socket() as any_socket:
@@ -201,6 +201,20 @@ def test_ten_seconds_in_each_way(scratch):
             sleeping = stack.enter_context(Sleeping(folder, threads, options, attaches=attaches))
             windows.append(Window(sleeping, 10))
         await_idle(windows)
+
+
+def test_questions_about_other_recordings_wake_no_recorder(scratch):
+    folders = [scratch / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+    with Sleeping(folders[0]) as idle, Sleeping(folders[1]) as other:
+        window = Window(idle, 3)
+        end = time.monotonic() + DEADLINE_SECONDS
+        while not window.is_cheap():
+            assert time.monotonic() < end, str(window)
+            for _ in range(5):
+                ctl(other.path, "status")
+            time.sleep(0.3)  # what is measured is time
 
 
 def test_an_event_that_ends_a_rest_has_its_own_time(scratch):

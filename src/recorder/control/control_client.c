@@ -27,15 +27,15 @@ enum {
     START_PATIENCE_MS = 500, // for a recorder that has no socket yet
     LOOK_MS = 25,            // between two searches for recorders
     LOOK_MS_MAX = 50,        // as which a longer one counts
-    NAME_BYTES = 64,         // of a socket, at most
 };
 
 // A recorder that is asked for its recording.
 struct asked {
-    char name[NAME_BYTES]; // of its socket
-    int fd;                // owned; -1: not asked yet, or is_done
-    bool is_done;          // it has refused, or has gone
-    uint64_t ran_ms;       // when it was last seen not stopped
+    char name[CONTROL_NAME_BYTES]; // of its socket
+    int fd;                        // owned; -1: not asked yet, or is_done
+    bool is_done;                  // it has refused, or has gone
+    bool has_other;                // it has another recording, by its second name
+    uint64_t ran_ms;               // when it was last seen not stopped
 };
 
 DEFINE_VEC(asked_vec, struct asked);
@@ -54,7 +54,7 @@ static void asked_release(struct asked_vec *asked)
 static int connect_to(const char *name, int flags)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const size_t name_bytes = strlen(name); // below NAME_BYTES, so that it fits
+    const size_t name_bytes = strlen(name); // below CONTROL_NAME_BYTES, so that it fits
     memcpy(address.sun_path + 1, name, name_bytes);
     const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name_bytes);
     CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
@@ -166,15 +166,16 @@ static bool is_listed(const struct asked_vec *recorders, const struct asked *wan
 }
 
 // Add the recorders that have come since the last call.
-static MUST_USE enum err look_for_recorders(struct asked_vec *recorders, struct err_info *info)
+static MUST_USE enum err
+look_for_recorders(struct asked_vec *recorders, struct strbuf *sockets, struct err_info *info)
 {
-    CLEANUP(strbuf_release) struct strbuf sockets = {0};
-    TRY(file_read("/proc/net/unix", SOCKET_LIST_BYTES_MAX, &sockets, info));
-    for (const char *line = strbuf_text(&sockets); *line != '\0';) {
+    strbuf_clear(sockets);
+    TRY(file_read("/proc/net/unix", SOCKET_LIST_BYTES_MAX, sockets, info));
+    for (const char *line = strbuf_text(sockets); *line != '\0';) {
         const size_t line_bytes = strcspn(line, "\n");
         size_t name_bytes = 0;
         const char *name = name_in_line(line, line_bytes, &name_bytes);
-        if (name != NULL && name_bytes < NAME_BYTES) {
+        if (name != NULL && name_bytes < CONTROL_NAME_BYTES) {
             struct asked asked = {.fd = -1};
             memcpy(asked.name, name, name_bytes);
             if (!is_listed(recorders, &asked) && asked_vec_push(recorders, asked) != ERR_OK) {
@@ -186,8 +187,23 @@ static MUST_USE enum err look_for_recorders(struct asked_vec *recorders, struct 
     return ERR_OK;
 }
 
+// Return whether a recorder has second names, and none is for that recording. Others can take such
+// names, too, but not those that the recorder has.
+static bool has_other(const char *sockets, const char *name, const char *recording)
+{
+    char any[CONTROL_NAME_BYTES];
+    char own[CONTROL_NAME_BYTES];
+    if (recording[0] != '/') {
+        return false;
+    }
+    (void)snprintf(any, sizeof(any), "%.40s-", name); // fits
+    control_socket_second_name(name, recording, own);
+    return strstr(sockets, any) != NULL && strstr(sockets, own) == NULL;
+}
+
 // Send the question to each recorder whose queue has room, and list all that may answer.
 static MUST_USE enum err ask_recorders(struct asked_vec *recorders,
+                                       const char *sockets,
                                        const char *recording,
                                        struct pollfd_vec *out,
                                        struct err_info *info)
@@ -195,7 +211,9 @@ static MUST_USE enum err ask_recorders(struct asked_vec *recorders,
     pollfd_vec_clear(out);
     for (size_t i = 0; i < recorders->len; i++) {
         struct asked *asked = &recorders->items[i];
-        if (asked->fd < 0 && !asked->is_done) {
+        asked->has_other =
+            asked->fd < 0 && !asked->is_done && has_other(sockets, asked->name, recording);
+        if (asked->fd < 0 && !asked->is_done && !asked->has_other) {
             asked->fd = connect_to(asked->name, SOCK_NONBLOCK);
             if (asked->fd < 0 && err_is_own_lack(errno)) {
                 return err_set_errno(info, errno, "cannot ask the recorders");
@@ -251,7 +269,7 @@ static uint64_t patience_ms(struct asked_vec *recorders, uint64_t passed_ms)
     uint64_t patience = START_PATIENCE_MS;
     for (size_t i = 0; i < recorders->len; i++) {
         struct asked *asked = &recorders->items[i];
-        if (asked->is_done) {
+        if (asked->is_done || asked->has_other) {
             continue;
         }
         if (asked->fd >= 0 && !is_stopped(asked->fd)) {
@@ -269,11 +287,12 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
 {
     CLEANUP(asked_release) struct asked_vec recorders = {0};
     CLEANUP(pollfd_vec_release) struct pollfd_vec fds = {0};
+    CLEANUP(strbuf_release) struct strbuf sockets = {0};
     uint64_t looked_ms = clock_monotonic_ms();
     uint64_t passed_ms = 0; // but for the time in which the machine was too busy for a search
     while (passed_ms < patience_ms(&recorders, passed_ms)) {
-        TRY(look_for_recorders(&recorders, info));
-        TRY(ask_recorders(&recorders, recording, &fds, info));
+        TRY(look_for_recorders(&recorders, &sockets, info));
+        TRY(ask_recorders(&recorders, strbuf_text(&sockets), recording, &fds, info));
         (void)wait_for(fds.items, fds.len, LOOK_MS);
         const struct asked *found = hear_recorders(&recorders, &fds);
         if (found != NULL) {
@@ -302,10 +321,11 @@ static bool is_pid(const char *text)
 // Connect to the recorder that is process `recorder`.
 static MUST_USE enum err find_process(pid_t recorder, int *out_fd, struct err_info *info)
 {
-    char prefix[NAME_BYTES];
+    char prefix[CONTROL_NAME_BYTES];
     CLEANUP(asked_release) struct asked_vec recorders = {0};
+    CLEANUP(strbuf_release) struct strbuf sockets = {0};
     (void)snprintf(prefix, sizeof(prefix), CONTROL_NAME_PREFIX "%d-", (int)recorder); // fits
-    TRY(look_for_recorders(&recorders, info));
+    TRY(look_for_recorders(&recorders, &sockets, info));
     for (size_t i = 0; i < recorders.len && *out_fd < 0; i++) {
         if (strncmp(recorders.items[i].name, prefix, strlen(prefix)) == 0) {
             *out_fd = connect_to(recorders.items[i].name, 0);

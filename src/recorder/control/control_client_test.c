@@ -31,6 +31,8 @@ struct recorder {
     bool is_gone_when_asked; // it ends at the first request but "is"
     bool is_gone_when_found; // it ends after "is"
     bool is_no_recorder;     // it says yes to all, in other words
+    bool is_named;           // it has taken its second name
+    bool is_not_to_be_asked; // it ends at "is"
     bool is_busy;            // it takes long before its first answer, and is stopped meanwhile
     bool is_found;
     uint32_t displaced; // it gives away the places of so many clients that ask after "is"
@@ -47,6 +49,9 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         return 0;
     }
     if (strcmp(word, "is") == 0) {
+        if (recorder->is_not_to_be_asked) {
+            _exit(0);
+        }
         const bool is_it = strcmp(text, recorder->recording) == 0 || strcmp(text, pid) == 0;
         strbuf_append_char(reply, is_it ? '+' : '-');
         recorder->is_found = is_it;
@@ -80,7 +85,13 @@ static void run_recorder(struct recorder *recorder, int ready)
 {
     struct control_socket control = CONTROL_SOCKET_INIT;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (control_socket_open(&control, NULL) != ERR_OK || write(ready, "x", 1) != 1) {
+    if (control_socket_open(&control, NULL) != ERR_OK) {
+        _exit(1);
+    }
+    if (recorder->is_named) {
+        control_socket_name_recording(&control, recorder->recording);
+    }
+    if (write(ready, "x", 1) != 1) {
         _exit(1);
     }
     if (recorder->is_busy) {
@@ -163,6 +174,31 @@ static void the_recorder_of_a_recording_answers(void **state)
         assert_memory_equal(strbuf_text(&reply), "before:", 7);
         assert_string_equal(strbuf_text(&reply) + 7, cases[i].reply);
     }
+    for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
+        stop(&recorders[i]);
+    }
+}
+
+static void recorders_of_other_recordings_are_not_asked(void **state)
+{
+    (void)state;
+    struct recorder recorders[] = {
+        {.recording = "/tmp/control_client_test.1", .is_named = true, .is_not_to_be_asked = true},
+        {.recording = "/tmp/control_client_test.12", .is_named = true},
+        {.recording = "/tmp/control_client_test.2"}, // has not taken its second name yet
+    };
+    for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
+        start(&recorders[i]);
+    }
+    for (size_t i = 1; i < ARRAY_LEN(recorders); i++) {
+        CLEANUP(strbuf_release) struct strbuf reply = {0};
+        assert_int_equal(control_ask(recorders[i].recording, "mark", "x", &reply, NULL), ERR_OK);
+        assert_non_null(strstr(strbuf_text(&reply), recorders[i].recording));
+    }
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    assert_int_equal(control_ask("/tmp/control_client_test.none", "mark", "x", &reply, NULL),
+                     ERR_NOT_FOUND);
+    assert_int_equal(waitpid(recorders[0].pid, NULL, WNOHANG), 0); // it lives
     for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
         stop(&recorders[i]);
     }
@@ -269,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_recorder_of_a_recording_answers),
+        cmocka_unit_test(recorders_of_other_recordings_are_not_asked),
         cmocka_unit_test(a_recorder_that_works_is_waited_for),
         cmocka_unit_test(a_refusal_and_an_end_are_said),
         cmocka_unit_test(a_displaced_client_asks_again),

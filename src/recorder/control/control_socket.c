@@ -12,27 +12,36 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/os/file.h"
+#include "recording/format/chunk.h"
 
 enum {
     BACKLOG = 16
 };
 
+// The address is abstract: it begins with a zero byte.
+static socklen_t address_of(const char *name, struct sockaddr_un *out)
+{
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const size_t name_bytes = strlen(name);
+    memcpy(out->sun_path + 1, name, name_bytes); // below CONTROL_NAME_BYTES, so that it fits
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name_bytes);
+}
+
 enum err control_socket_open(struct control_socket *control, struct err_info *info)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un address;
     uint64_t token = 0;
     if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
         return err_set_errno(info, errno, "cannot get random bytes");
     }
-    char *name = address.sun_path + 1; // abstract
-    const int name_bytes =
-        snprintf(name, sizeof(address.sun_path) - 1, CONTROL_NAME_PREFIX "%u-%016" PRIx64,
-                 (unsigned)getpid(), token); // fits
+    (void)snprintf(control->name, sizeof(control->name), CONTROL_NAME_PREFIX "%u-%016" PRIx64,
+                   (unsigned)getpid(), token); // fits
+    control->recording = -1;
     for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         control->clients[i] = (struct control_client){.fd = -1};
     }
-    const socklen_t bytes =
-        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)name_bytes);
+    const socklen_t bytes = address_of(control->name, &address);
     control->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (control->listener < 0 || bind(control->listener, (struct sockaddr *)&address, bytes) != 0 ||
         listen(control->listener, BACKLOG) != 0) {
@@ -41,6 +50,28 @@ enum err control_socket_open(struct control_socket *control, struct err_info *in
         return err;
     }
     return ERR_OK;
+}
+
+void control_socket_second_name(const char *name, const char *absolute_path, char *out)
+{
+    (void)snprintf(out, CONTROL_NAME_BYTES, "%.40s-%016" PRIx64, name,
+                   chunk_hash(absolute_path, strlen(absolute_path))); // fits
+}
+
+void control_socket_name_recording(struct control_socket *control, const char *absolute_path)
+{
+    struct sockaddr_un address;
+    char name[CONTROL_NAME_BYTES];
+    if (control->listener < 0) {
+        return;
+    }
+    control_socket_second_name(control->name, absolute_path, name);
+    const socklen_t bytes = address_of(name, &address);
+    control->recording = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (control->recording >= 0 &&
+        bind(control->recording, (struct sockaddr *)&address, bytes) != 0) {
+        fd_closep(&control->recording);
+    }
 }
 
 static void drop(struct control_client *client)
@@ -61,6 +92,8 @@ void control_socket_close(struct control_socket *control)
     }
     (void)close(control->listener);
     control->listener = -1;
+    fd_closep(&control->recording);
+    control->recording = -1;
 }
 
 static bool is_same_user(int peer)

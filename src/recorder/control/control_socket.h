@@ -4,8 +4,10 @@
 // The recorder listens on an abstract Unix socket of packets, named cairn-control-<pid>-<token>. It
 // has no file, so a killed recorder leaves nothing behind. A client finds the names in
 // /proc/net/unix and asks each recorder for its recording. The token only keeps others from taking
-// the name first. Both sides check SO_PEERCRED: the recorder serves only processes of its own user
-// id, and a client asks only recorders of its own user id.
+// the name first. Once the recorder knows the recording it takes a second name, <first>-<hash of
+// its absolute path>, at which nothing listens: a client need not wake recorders of other
+// recordings. Both sides check SO_PEERCRED: the recorder serves only processes of its own user id,
+// and a client asks only recorders of its own user id.
 //
 //   request: a word, perhaps a space and a text, at most CONTROL_REQUEST_BYTES_MAX
 //   reply:   '+' or '-', then a text for people or for the command
@@ -26,6 +28,7 @@
 #define CONTROL_REQUEST_BYTES_MAX 8192u
 #define CONTROL_REPLY_BYTES_MAX   65536u
 #define CONTROL_CLIENTS_MAX       8u
+#define CONTROL_NAME_BYTES        64u // with the zero byte that ends it
 
 struct control_client {
     int fd;             // -1: the place is free
@@ -33,19 +36,27 @@ struct control_client {
 };
 
 struct control_socket {
-    int listener; // owned; -1: not open
+    int listener;                  // owned; -1: not open
+    int recording;                 // owned; bound to the second name; -1: not yet
+    char name[CONTROL_NAME_BYTES]; // the first one
     struct control_client clients[CONTROL_CLIENTS_MAX];
     uint32_t next_place; // which client the next one displaces if all places are taken
 };
 
-#define CONTROL_SOCKET_INIT \
-    {                       \
-        .listener = -1      \
+#define CONTROL_SOCKET_INIT             \
+    {                                   \
+        .listener = -1, .recording = -1 \
     }
 
 // Open the socket. Recording works without it, too.
 enum err control_socket_open(struct control_socket *control, struct err_info *info) MUST_USE;
 void control_socket_close(struct control_socket *control);
+
+// Take the second name. Without it all clients ask this recorder.
+void control_socket_name_recording(struct control_socket *control, const char *absolute_path);
+
+// Write the second name of the recorder `name` if it has that recording: CONTROL_NAME_BYTES.
+void control_socket_second_name(const char *name, const char *absolute_path, char *out);
 
 #define CONTROL_LATER UINT64_MAX
 
