@@ -17,7 +17,8 @@
 enum {
     TURN_MS = 1,          // between two looks at the lanes
     REST_TURN_MS = 8,     // at most, while nothing is recorded
-    LIMIT_MS = 10000,     // some ten times what a long map takes on a busy machine
+    HELD_UP_MS = 10000,   // some ten times what a long map takes
+    LIMIT_MS = 60000,     // also of work that could go on
     LAST_LIMIT_MS = 300,  // when recording ends
     LEFT_ASIDE_MAX = 128, // threads that do not come back
 };
@@ -73,6 +74,7 @@ enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *wo
     const bool is_ending =
         s->is_stopped || (s->clock.is_running && session_is_over(s->session.header));
     const uint64_t end_ms = clock_monotonic_ms() + (is_ending ? LAST_LIMIT_MS : LIMIT_MS);
+    const uint64_t look_ms = clock_monotonic_ms() + HELD_UP_MS;
     s->has_work_aside = true;
     uint64_t turn_ms = TURN_MS;
     while (!aside_await(aside, turn_ms * NS_PER_MS)) {
@@ -80,7 +82,9 @@ enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *wo
             serve(s);
         }
         turn_ms = s->rest.is_resting ? min_u64(turn_ms * 2, REST_TURN_MS) : TURN_MS;
-        const bool is_late = clock_monotonic_ms() > end_ms;
+        const uint64_t now_ms = clock_monotonic_ms();
+        const bool is_late = now_ms > end_ms ||
+                             (now_ms > look_ms && aside_held_up_ns(aside) > HELD_UP_MS * NS_PER_MS);
         if ((is_late || (s->is_stopped && !is_ending)) && aside_leave(aside)) {
             s->has_work_aside = false;
             note_left(s);

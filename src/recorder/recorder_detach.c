@@ -118,7 +118,7 @@ static bool await_step(struct recorder_state *s, const struct attach_step *step,
 
 static bool await_search(struct recorder_state *s, const struct attach_step *step)
 {
-    uint32_t looks = attach_step_is_slow(step) ? SLOW_LOOKS : SEARCH_LOOKS;
+    uint32_t looks = attach_step_pace_of(step) == STEP_IS_HELD_UP ? SLOW_LOOKS : SEARCH_LOOKS;
     return await_step(s, step, &looks);
 }
 
@@ -186,7 +186,7 @@ static void end_joining(struct recorder_state *s)
         if (has_begun && recorder_join_finish(s, i) == ERR_OK) {
             continue;
         }
-        if (joining->step != NULL && attach_step_is_slow(joining->step)) {
+        if (joining->step != NULL && attach_step_pace_of(joining->step) != STEP_IS_NEW) {
             recorder_join_give_up(s, i);
         } else {
             recorder_join_remove(s, i);

@@ -176,7 +176,12 @@ static enum err advance(struct recorder_state *s, size_t index, uint64_t now_ms,
 
 enum err recorder_join_is_late(const struct joining *joining, struct err_info *info)
 {
-    return err_set(info, ERR_LIMIT, "process %d does not let cairn read it in time", joining->pid);
+    const bool is_held_up =
+        joining->step != NULL && attach_step_pace_of(joining->step) == STEP_IS_HELD_UP;
+    return err_set(info, ERR_LIMIT,
+                   is_held_up ? "process %d does not let cairn read it in time"
+                              : "attaching to process %d was not over in time",
+                   joining->pid);
 }
 
 void recorder_join_give_up(struct recorder_state *s, size_t index)

@@ -9,6 +9,8 @@ enum {
     PRIORITY = 10,
     TURN_MS = 4,
     OTHERS_MS = 1,
+    LATE_MS = 4, // on a quiet machine a thread waits less
+    LATE_FOR_MS = 10000,
 };
 
 bool urgent_turns_begin(struct urgent_turns *turns)
@@ -33,6 +35,18 @@ void urgent_turns_spare_others(struct urgent_turns *turns)
 void urgent_turns_begin_next(struct urgent_turns *turns)
 {
     turns->began_ns = clock_monotonic_ns();
+}
+
+void urgent_turns_note_wait(struct urgent_turns *turns, uint64_t due_ns, uint64_t now_ns)
+{
+    if (now_ns > due_ns + LATE_MS * NS_PER_MS) {
+        turns->late_until_ns = now_ns + LATE_FOR_MS * NS_PER_MS;
+    }
+}
+
+bool urgent_turns_is_late(const struct urgent_turns *turns, uint64_t now_ns)
+{
+    return now_ns < turns->late_until_ns;
 }
 
 void urgent_turns_end(struct urgent_turns *turns)

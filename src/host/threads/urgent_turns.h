@@ -15,7 +15,8 @@
 
 // Valid when zeroed.
 struct urgent_turns {
-    uint64_t began_ns; // of the turn
+    uint64_t began_ns; // of the turn; CLOCK_MONOTONIC
+    uint64_t late_until_ns;
     bool is_urgent;
 };
 
@@ -27,6 +28,12 @@ void urgent_turns_spare_others(struct urgent_turns *turns);
 
 // The thread has slept by itself: its next turn begins.
 void urgent_turns_begin_next(struct urgent_turns *turns);
+
+// Note that the thread has the processor at `now_ns`, and could have gone on at `due_ns`.
+void urgent_turns_note_wait(struct urgent_turns *turns, uint64_t due_ns, uint64_t now_ns);
+
+// Return whether it had to wait for long in the last ten seconds, as it will again.
+bool urgent_turns_is_late(const struct urgent_turns *turns, uint64_t now_ns);
 
 // Again, or without a beginning: nothing happens.
 void urgent_turns_end(struct urgent_turns *turns);

@@ -48,6 +48,23 @@ static void a_turn_is_urgent_and_ends(void **state)
     assert_int_equal(policy(), SCHED_OTHER);
 }
 
+static void who_waited_for_long_is_late_for_a_while(void **state)
+{
+    (void)state;
+    struct urgent_turns turns = {0};
+    const uint64_t due_ns = NS_PER_S;
+    assert_false(urgent_turns_is_late(&turns, due_ns));
+    urgent_turns_note_wait(&turns, due_ns, due_ns - NS_PER_MS); // something else woke it
+    urgent_turns_note_wait(&turns, due_ns, due_ns + 3 * NS_PER_MS);
+    assert_false(urgent_turns_is_late(&turns, due_ns + 3 * NS_PER_MS));
+    urgent_turns_note_wait(&turns, due_ns, due_ns + 5 * NS_PER_MS);
+    assert_true(urgent_turns_is_late(&turns, due_ns + 5 * NS_PER_MS));
+    urgent_turns_note_wait(&turns, due_ns + 10 * NS_PER_MS, due_ns + 10 * NS_PER_MS);
+    assert_true(urgent_turns_is_late(&turns, due_ns + 9 * NS_PER_S));
+    assert_false(urgent_turns_is_late(&turns, due_ns + 11 * NS_PER_S));
+    assert_int_equal(policy(), SCHED_OTHER); // that alone changes nothing
+}
+
 static void others_have_the_processor_after_a_turn(void **state)
 {
     (void)state;
@@ -99,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_turn_is_urgent_and_ends),
+        cmocka_unit_test(who_waited_for_long_is_late_for_a_while),
         cmocka_unit_test(others_have_the_processor_after_a_turn),
         cmocka_unit_test(what_it_starts_is_ordinary),
     };

@@ -6,10 +6,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/sys.h"
 #include "host/os/quiet_thread.h"
+#include "host/threads/thread_share.h"
 
 enum stage {
     STAGE_RUNNING,
@@ -23,6 +25,10 @@ struct aside {
     struct aside_work work;
     _Atomic uint32_t stage;  // enum stage
     _Atomic uint32_t owners; // of thread and starter
+    _Atomic pid_t thread_id; // 0: it waits for its first turn
+    // The starter's: when the work began, and what the thread had had by then.
+    uint64_t begun_ns;
+    struct thread_share before;
 };
 
 static void let_go(struct aside *aside)
@@ -45,6 +51,12 @@ static uint32_t stage_of(const struct aside *aside)
 {
     // Acquire: pairs with the releases of the thread.
     return atomic_load_explicit(&aside->stage, memory_order_acquire);
+}
+
+static pid_t thread_of(const struct aside *aside)
+{
+    // Relaxed: as in run.
+    return atomic_load_explicit(&aside->thread_id, memory_order_relaxed);
 }
 
 // Tell that the stage is another one.
@@ -76,6 +88,8 @@ static bool run_once(struct aside *aside)
 static void *run(void *context)
 {
     struct aside *aside = context;
+    // Relaxed: it orders nothing.
+    atomic_store_explicit(&aside->thread_id, gettid(), memory_order_relaxed);
     (void)pthread_detach(pthread_self()); // not joined by anything
     while (run_once(aside)) {
         while (stage_of(aside) == STAGE_OVER) {
@@ -97,6 +111,7 @@ struct aside *aside_start(const struct aside_work *work)
         return NULL;
     }
     aside->work = *work;
+    aside->begun_ns = clock_monotonic_ns();
     atomic_init(&aside->owners, 2);
     pthread_t unused;
     const int problem = quiet_thread_start(&unused, run, aside);
@@ -111,7 +126,25 @@ struct aside *aside_start(const struct aside_work *work)
 void aside_again(struct aside *aside, const struct aside_work *work)
 {
     aside->work = *work;
+    aside->begun_ns = clock_monotonic_ns();
+    aside->before = (struct thread_share){0};                   // of no account
+    (void)!thread_share_read(thread_of(aside), &aside->before); // then it remains so
     enter(aside, STAGE_RUNNING);
+}
+
+uint64_t aside_held_up_ns(const struct aside *aside)
+{
+    const struct thread_share *before = &aside->before;
+    const uint64_t passed_ns = clock_monotonic_ns() - aside->begun_ns;
+    struct thread_share now;
+    if (thread_of(aside) == 0) {
+        return 0;
+    }
+    if (!thread_share_read(thread_of(aside), &now)) {
+        return passed_ns;
+    }
+    const uint64_t had_ns = now.ran_ns - before->ran_ns + now.queued_ns - before->queued_ns;
+    return now.can_run || had_ns > passed_ns ? 0 : passed_ns - had_ns;
 }
 
 bool aside_is_over(const struct aside *aside)

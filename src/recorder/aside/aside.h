@@ -44,6 +44,10 @@ bool aside_is_over(const struct aside *aside);
 // Wait for it, at most `limit_ns`. Return whether it is over.
 bool aside_await(const struct aside *aside, uint64_t limit_ns);
 
+// Return for how long something else than the lack of a processor has held the work up: it neither
+// ran nor waited for a processor. 0 while it can run.
+uint64_t aside_held_up_ns(const struct aside *aside);
+
 // Free work that is over, or that could not be left, and end its thread; `context` is the caller's
 // again. Accepts NULL.
 void aside_free(struct aside *aside);

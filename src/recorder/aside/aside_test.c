@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/resource.h>
 
@@ -129,6 +130,53 @@ static void a_thread_takes_further_work(void **state)
     assert_int_equal(errand.told, 0);
 }
 
+static void spin(void *context)
+{
+    const atomic_bool *may_end = context;
+    while (!atomic_load(may_end)) {
+    }
+}
+
+// Whatever the machine does meanwhile, it may have a processor.
+static void work_that_could_go_on_is_not_held_up(void **state)
+{
+    (void)state;
+    atomic_bool may_end = false;
+    const uint64_t end_ns = clock_monotonic_ns() + 60 * NS_PER_MS;
+    const struct aside_work work = {.run = spin, .context = &may_end};
+    struct aside *aside = aside_start(&work);
+    assert_non_null(aside);
+    while (clock_monotonic_ns() < end_ns) {
+        assert_int_equal(aside_held_up_ns(aside), 0);
+    }
+    atomic_store(&may_end, true);
+    assert_true(aside_await(aside, DEADLINE_S * NS_PER_S));
+    aside_free(aside);
+}
+
+static void work_that_waits_is_held_up_from_its_beginning(void **state)
+{
+    (void)state;
+    struct errand errand;
+    const uint64_t begun_ns = clock_monotonic_ns();
+    struct aside *aside = start(&errand);
+    for (int i = 0; i < 2; i++) {
+        while (aside_held_up_ns(aside) < 20 * NS_PER_MS) {
+            clock_sleep_ns(NS_PER_MS);
+        }
+        assert_true(aside_held_up_ns(aside) <= clock_monotonic_ns() - begun_ns);
+        assert_int_equal(sem_post(&errand.may_end), 0);
+        assert_true(aside_await(aside, DEADLINE_S * NS_PER_S));
+        if (i == 0) { // the wait for further work is not the work's
+            clock_sleep_ns(60 * NS_PER_MS);
+            const struct aside_work work = {.run = run, .context = &errand};
+            aside_again(aside, &work);
+            assert_true(aside_held_up_ns(aside) < 20 * NS_PER_MS);
+        }
+    }
+    aside_free(aside);
+}
+
 static long sleeps_of_this_thread(void)
 {
     struct rusage usage;
@@ -179,6 +227,8 @@ int main(void)
         cmocka_unit_test(work_that_is_over_is_the_starters),
         cmocka_unit_test(work_that_is_left_is_its_threads),
         cmocka_unit_test(a_thread_takes_further_work),
+        cmocka_unit_test(work_that_could_go_on_is_not_held_up),
+        cmocka_unit_test(work_that_waits_is_held_up_from_its_beginning),
         cmocka_unit_test(the_starter_sleeps_once),
         cmocka_unit_test(without_a_thread_nothing_is_started),
     };

@@ -128,7 +128,7 @@ struct attach_step *attach_step_start(const struct attach_step *wanted)
     }
     *step = *wanted;
     step->session_fd = step->session != NULL ? fcntl(step->session->memfd, F_DUPFD_CLOEXEC, 0) : -1;
-    step->deadline_ms = clock_monotonic_ms() + LIMIT_MS;
+    step->begun_ms = clock_monotonic_ms();
     const struct aside_work work = {
         .run = run_step, .release = clean_up, .tell = wake_recorder, .context = step};
     struct aside *aside = aside_start(&work);
@@ -147,12 +147,15 @@ bool attach_step_is_over(const struct attach_step *step)
 
 bool attach_step_is_late(const struct attach_step *step)
 {
-    return clock_monotonic_ms() > step->deadline_ms;
+    return clock_monotonic_ms() > step->begun_ms + LIMIT_MS;
 }
 
-bool attach_step_is_slow(const struct attach_step *step)
+enum attach_step_pace attach_step_pace_of(const struct attach_step *step)
 {
-    return clock_monotonic_ms() + LIMIT_MS > step->deadline_ms + USUAL_MS;
+    const uint64_t held_up_ms = step->aside != NULL ? aside_held_up_ns(step->aside) / NS_PER_MS : 0;
+    return held_up_ms > USUAL_MS                              ? STEP_IS_HELD_UP
+           : clock_monotonic_ms() > step->begun_ms + USUAL_MS ? STEP_IS_SLOW
+                                                              : STEP_IS_NEW;
 }
 
 bool attach_step_await(const struct attach_step *step, uint64_t limit_ms)

@@ -42,8 +42,8 @@ struct attach_step {
     bool is_known; // of STEP_OPEN: it is recorded already, or was started by one that is;
                    // of STEP_SEARCH_COPY: it is not recorded
     // The rest is private.
-    struct aside *aside;  // owned; NULL: it had no thread, and is over
-    uint64_t deadline_ms; // CLOCK_MONOTONIC
+    struct aside *aside; // owned; NULL: it had no thread, and is over
+    uint64_t begun_ms;   // CLOCK_MONOTONIC
 };
 
 // Start a step: a copy of `wanted`, whose first five fields are set. If its thread cannot be
@@ -53,8 +53,14 @@ struct attach_step *attach_step_start(const struct attach_step *wanted);
 // Return whether a step is over; then its result is valid.
 bool attach_step_is_over(const struct attach_step *step);
 bool attach_step_is_late(const struct attach_step *step);
-// Return whether it takes longer than usual.
-bool attach_step_is_slow(const struct attach_step *step);
+
+// How a step is that is not over.
+enum attach_step_pace {
+    STEP_IS_NEW,     // it takes no longer than usual
+    STEP_IS_SLOW,    // it had little of the processors, or has much to do
+    STEP_IS_HELD_UP, // the process keeps it waiting
+};
+enum attach_step_pace attach_step_pace_of(const struct attach_step *step);
 
 // Wait for a step, at most `limit_ms`. Return whether it is over.
 bool attach_step_await(const struct attach_step *step, uint64_t limit_ms);
