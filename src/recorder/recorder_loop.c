@@ -188,6 +188,8 @@ static void note_gap(struct recorder_state *s, bool is_over)
         gaps->longest_ns = max_u64(gaps->longest_ns, now_ns - gaps->since_ns);
         gaps->longest_processor_ns =
             max_u64(gaps->longest_processor_ns, processor_ns - gaps->since_processor_ns);
+        urgent_turns_note_wait(&s->urgency.turns,
+                               gaps->since_ns + processor_ns - gaps->since_processor_ns, now_ns);
     }
     gaps->since_ns = is_over ? 0 : now_ns;
     gaps->since_processor_ns = processor_ns;
@@ -206,8 +208,10 @@ static void tell_gaps(const struct recorder_state *s)
 static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t sleep_ms)
 {
     const struct timespec timeout = {.tv_nsec = (long)(sleep_ms * 1000000u)};
+    const uint64_t due_ns = clock_monotonic_ns() + sleep_ms * NS_PER_MS;
     (void)syscall(SYS_futex, &s->session.header->recorder_wake, FUTEX_WAIT, seen, &timeout, NULL,
                   0); // the reason of its end is irrelevant
+    urgent_turns_note_wait(&s->urgency.turns, due_ns, clock_monotonic_ns());
 }
 
 // Return whether the recording is over.
@@ -348,15 +352,18 @@ bool recorder_is_ending(const struct recorder_state *s)
     return s->has_ended && s->drain.process_count == 0 && recorder_follow_running(s) == 0;
 }
 
-// Come before the threads of a process that begins to be recorded, and before many threads: the
-// others wait for us.
+// Come before the threads of a process that begins to be recorded, before many threads, and before
+// all on a machine where the recorder is late: the others wait for us.
 static void be_urgent_if_needed(struct recorder_state *s)
 {
     struct recorder_urgency *urgency = &s->urgency;
     const uint64_t now_ms = clock_monotonic_ms();
     const bool is_needed = s->joining.len > 0 || s->drain.active_count >= MANY_THREADS;
     urgency->until_ms = is_needed ? now_ms + URGENT_MS : urgency->until_ms;
-    if (now_ms >= urgency->until_ms) {
+    // Chosen blocks of --sample fill no lane.
+    const bool is_late = s->options->sample_bytes == 0 &&
+                         urgent_turns_is_late(&urgency->turns, clock_monotonic_ns());
+    if (now_ms >= urgency->until_ms && !is_late) {
         urgent_turns_end(&urgency->turns);
     } else {
         (void)urgent_turns_begin(&urgency->turns); // without permission as ever

@@ -97,7 +97,7 @@ struct recorder_rest {
 };
 
 // While processes begin to be recorded, all their threads run at once, and others wait for a
-// recorder that does not get the processor.
+// recorder that does not get the processor; so do recorded threads on a busy machine.
 struct recorder_urgency {
     struct urgent_turns turns;
     uint64_t until_ms; // CLOCK_MONOTONIC

@@ -15,16 +15,17 @@ import pytest
 
 from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, environment
 from test_follow import Follower, reads_memory_of, wanted
-from test_idle import Sleeping
+from test_idle import Sleeping, children_of
 from waiting import DEADLINE_SECONDS, read_until, wait_until
 
-# On a quiet machine the longest pause is 1 to 5 ms. The rest is for other tests beside this one; what this is about
-# took 10 s and more.
-PAUSE_SECONDS = 0.5
-DURATION_SECONDS = 6
+# A pause counts without the time in which the program waits for a processor: then it is below 1 ms on the busiest
+# machine for a program that is not recorded, and mostly for a recorded one. But a recorder waits for processors itself,
+# until it notices that, and without real-time priority as long as others use them.
+PAUSE_MS = 100
+PAUSE_MS_OF_AN_ORDINARY_RECORDER = 500
+ATTACHED_SECONDS = 5
 END_SECONDS = 8
 LATE_SECONDS = 8  # five are waited for beyond the duration, ten without one
-
 
 
 @contextlib.contextmanager
@@ -116,6 +117,22 @@ def freezing(process, version):
         group.rmdir()
 
 
+def longest_pause(program):
+    """End it; the longest time in milliseconds in which it could not go on although it had a processor."""
+    longest_us, held_us, waited_us = map(int, program.communicate(timeout=DEADLINE_SECONDS)[0].split())
+    print(f"the longest pause was {longest_us} us, or {held_us} us with a processor; it waited for one for {waited_us} us")
+    return held_us / 1000
+
+
+def assert_not_held_up(program):
+    assert longest_pause(program) < (PAUSE_MS if may_be_urgent() else PAUSE_MS_OF_AN_ORDINARY_RECORDER)
+
+
+def waited_seconds(pid):
+    """How long a thread has waited for a processor so far."""
+    return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 def wait_recorded(process):
     """Wait until a process is recorded."""
     end = time.monotonic() + DEADLINE_SECONDS
@@ -128,11 +145,29 @@ THREADS = 25_000 if IS_NIGHTLY else 3_000  # the kernel's usual limit of all thr
 THREADS_MAX = 8192  # of a process that is attached to
 
 
+UNTIMELY = re.compile(r"attaching to process \d+ was not over in time")  # the end came first, on a busy machine
+
+
 def omitted(follower):
-    """The processes that the only recording of a follower left out: their number, and the reasons."""
+    """Why the only recording of a follower left processes out."""
     recording, = follower.kept()
     counter, = [one for one in recording.report["counters"] if one["name"] == "omitted_processes"]
-    return counter["value"], counter["text"].removeprefix("processes that cairn did not attach to: ")
+    reasons = counter["text"].removeprefix("processes that cairn did not attach to: ").split("; ")
+    assert counter["value"] == len(reasons)
+    return [reason for reason in reasons if not UNTIMELY.fullmatch(reason)]
+
+
+def await_attempt(follower, ways, last_pid):
+    """Let cairn meet all of them, and try; return what it says."""
+    said = ""
+    if "symbols" in ways:
+        said += follower.hear(b"cannot read '")
+    if "room" in ways or ("threads" in ways and THREADS > THREADS_MAX):
+        said += follower.hear(b"process %d " % last_pid) + follower.hear(b"\n")
+    if "fuse" in ways:
+        wait_until(lambda: children_of(follower.process.pid), "the process that touches the pages")
+    time.sleep(ATTACHED_SECONDS)  # what is measured is time
+    return said
 
 
 @pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], pytest.param(["half"], marks=pytest.mark.nightly),
@@ -140,8 +175,7 @@ def omitted(follower):
                          ids=["symbols and unmap", "fuse", "half", "maps, stop, cut and room", "threads"])
 def test_no_process_holds_up_another_one(scratch, ways):
     with contextlib.ExitStack() as stack:
-        begin = time.monotonic()
-        follower = stack.enter_context(Follower(scratch, "--verbose", "--duration", f"{DURATION_SECONDS}s"))
+        follower = stack.enter_context(Follower(scratch, "--verbose"))
         victim = stack.enter_context(running(copy_of(scratch, "longest_pause", "victim")))
         wait_recorded(victim)
         control = stack.enter_context(running(PROGRAMS / "longest_pause"))
@@ -153,23 +187,24 @@ def test_no_process_holds_up_another_one(scratch, ways):
             process = stack.enter_context(running(program, way, argument))
             if way != "symbols" and not read_until(process.stdout.fileno(), b"\n").endswith(b"yes\n"):
                 pytest.skip("no file system in user space may be mounted here")
-        said = follower.await_end()
-        assert time.monotonic() - begin < DURATION_SECONDS + END_SECONDS
+        said = await_attempt(follower, ways, process.pid)
+        begin, waited = time.monotonic(), waited_seconds(control.pid)
+        said += follower.end()
+        assert time.monotonic() - begin < END_SECONDS + waited_seconds(control.pid) - waited
         if "symbols" in ways:
             assert f"cannot read '{scratch}/symbols/" in said
         if "fuse" in ways or "half" in ways:
             assert f"process {process.pid} does not let cairn read it in time; it is omitted" in said
-            assert omitted(follower) == (1, f"process {process.pid} does not let cairn read it in time")
+            assert omitted(follower) == [f"process {process.pid} does not let cairn read it in time"]
         if "room" in ways:
-            assert omitted(follower) == (1, f"process {process.pid} cannot map memory for the agent: Cannot allocate "
-                                            "memory")
+            assert omitted(follower) == [f"process {process.pid} cannot map memory for the agent: Cannot allocate "
+                                           "memory"]
         if "threads" in ways and THREADS > THREADS_MAX:
-            assert omitted(follower) == (1, f"process {process.pid} has {THREADS + 1} threads; cairn stops at most "
-                                            f"{THREADS_MAX} at once")
+            assert omitted(follower) == [f"process {process.pid} has {THREADS + 1} threads; cairn stops at most "
+                                           f"{THREADS_MAX} at once"]
         assert re.search(r"the lanes were left unread for at most [0-9.]+ ms \([0-9.]+ ms of work\)", said)
-        longest_us, alone_us = [int(one.communicate(timeout=DEADLINE_SECONDS)[0]) for one in (victim, control)]
-        print(f"the longest pause was {longest_us} us, and {alone_us} us of a program that is not recorded")
-        assert longest_us < alone_us + PAUSE_SECONDS * 1e6
+        assert_not_held_up(control)
+        assert_not_held_up(victim)
 
 
 @pytest.mark.parametrize("is_recorded, version", [
@@ -195,9 +230,7 @@ def test_a_frozen_process_holds_up_no_other_one(scratch, is_recorded, version):
             wait_until(lambda: reads_memory_of(recorder.pid, frozen.pid), "the recorder's look")
         recorder.terminate()
         recorder.communicate(timeout=DEADLINE_SECONDS)
-        longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
-    print(f"the longest pause was {longest_us} us")
-    assert longest_us < PAUSE_SECONDS * 1e6
+        assert_not_held_up(victim)
     if is_recorded:
         assert Recording(scratch / "two.cairn", None).totals["processes"] == 2
 
@@ -221,6 +254,29 @@ def test_the_recorder_comes_before_many_threads(scratch):
         sleeping.end().assert_whole()
 
 
+def test_a_recorder_that_is_late_comes_before_others(scratch):
+    """Of many that use one processor: its loop, and its clock, which dates events."""
+    if not may_be_urgent():
+        pytest.skip("no real-time priority is permitted here")
+    cpu = min(os.sched_getaffinity(0))
+
+    def urgent_threads():
+        tasks = os.listdir(f"/proc/{recorder.pid}/task")
+        return {tid for tid in map(int, tasks) if os.sched_getscheduler(tid) & os.SCHED_FIFO}
+
+    with running(CAIRN, "record", "-q", "-o", scratch / "late.cairn", PROGRAMS / "longest_pause") as recorder:
+        with contextlib.ExitStack() as stack:
+            for _ in range(8):
+                busy = stack.enter_context(running("sh", "-c", "while :; do :; done"))
+                os.sched_setaffinity(busy.pid, {cpu})
+            for tid in os.listdir(f"/proc/{recorder.pid}/task"):
+                os.sched_setaffinity(int(tid), {cpu})
+            wait_until(lambda: recorder.pid in urgent_threads() and len(urgent_threads()) == 2, "both")
+            assert os.sched_getscheduler(children_of(recorder.pid)[0]) == os.SCHED_OTHER
+        recorder.communicate(timeout=DEADLINE_SECONDS)
+    Recording(scratch / "late.cairn", None).assert_whole()
+
+
 @pytest.mark.parametrize("seconds", [2, pytest.param(12, marks=pytest.mark.nightly)])
 def test_a_folder_without_answer_does_not_keep_a_recording(scratch, seconds):
     """Of a process that generates code, which /tmp may name. The program itself is elsewhere."""
@@ -238,11 +294,10 @@ def test_a_folder_without_answer_does_not_keep_a_recording(scratch, seconds):
             [CAIRN, "record", "-o", scratch / "two.cairn", "--duration", f"{seconds}s", "-p", str(victim.pid),
              "-p", str(hindering.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()))
         read_until(recorder.stderr.fileno(), b"the recording is complete")
-        longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
+        pause_ms = longest_pause(victim)
         hindering.kill()  # the kernel ends no thread that waits for it
         assert recorder.wait(DEADLINE_SECONDS) == 0
-    print(f"the longest pause was {longest_us} us")
-    assert longest_us < PAUSE_SECONDS * 1e6
+    assert pause_ms < (PAUSE_MS if may_be_urgent() else PAUSE_MS_OF_AN_ORDINARY_RECORDER)
     recording = Recording(scratch / "two.cairn", None)
     assert recording.totals["processes"] == 2
     assert recording.notes.get("slow_processes") == (1 if seconds > 10 else None)

@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "host/os/file.h"
 #include "host/os/quiet_thread.h"
+#include "host/threads/urgent_turns.h"
 #include "session/recorder_wake.h"
 
 // Write the time. Return it, in nanoseconds. The caller has the lock, so time does not run back.
@@ -54,6 +55,19 @@ static bool tick(struct session_clock *clock, uint64_t *elapsed_ns, uint32_t *wa
     return is_resting;
 }
 
+// A late tick dates events early, and lets threads doubt that the recorder lives. A tick is so
+// short that nothing else needs a turn.
+static void be_urgent_if_late(struct urgent_turns *urgency, uint64_t due_ns)
+{
+    const uint64_t now_ns = clock_monotonic_ns();
+    urgent_turns_note_wait(urgency, due_ns, now_ns);
+    if (urgent_turns_is_late(urgency, now_ns)) {
+        (void)urgent_turns_begin(urgency); // without permission as ever
+    } else {
+        urgent_turns_end(urgency);
+    }
+}
+
 static void *run(void *argument)
 {
     struct session_clock *clock = argument;
@@ -62,6 +76,7 @@ static void *run(void *argument)
                                {.fd = -1, .events = POLLIN},
                                {.fd = clock->stop_fd, .events = POLLIN}};
     bool has_answered = true; // all clients; else it tries again at the next tick
+    struct urgent_turns urgency = {0};
     while (watched[3].revents == 0) {
         uint64_t elapsed_ns = 0;
         uint32_t wakes;
@@ -76,7 +91,10 @@ static void *run(void *argument)
         has_answered = true;
         const struct timespec rest = {.tv_nsec =
                                           (long)(clock->tick_ns - elapsed_ns % clock->tick_ns)};
-        if (ppoll(watched, ARRAY_LEN(watched), &rest, NULL) <= 0) {
+        const uint64_t due_ns = clock->start_ns + elapsed_ns + (uint64_t)rest.tv_nsec;
+        const int ready = ppoll(watched, ARRAY_LEN(watched), &rest, NULL);
+        be_urgent_if_late(&urgency, due_ns);
+        if (ready <= 0) {
             continue;
         }
         if (watched[0].revents != 0 || watched[2].revents != 0) {

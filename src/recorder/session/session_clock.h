@@ -14,6 +14,7 @@
 //   this thread    ticks | sleeps on recorder_wake ................. | ticks
 //                                          a recorded thread wakes it | ticks, wake_fd
 //
+// On a busy machine, where ticks come late, the thread has real-time priority, with permission.
 // Context: H. All functions but session_clock_now: the main thread.
 // Cost: a tick of a millisecond takes 1.2 to 1.8 % of a core, one of 8 ms 0.2 %, a rest nothing.
 #pragma once
