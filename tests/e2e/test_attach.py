@@ -17,6 +17,7 @@ from test_sample import SIGMAS, assert_near, errors_of
 from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 
+LOADER = {"aarch64": "/ld-linux-aarch64.so.1", "x86_64": "/ld-linux-x86-64.so.2"}[os.uname().machine]
 PTRACE_SEIZE, PTRACE_DETACH, PTRACE_INTERRUPT = 0x4206, 17, 0x4207
 
 
@@ -155,9 +156,9 @@ def test_after_the_detach_the_code_is_what_it_was(attachable):
     pid = attachable.process.pid
     assert not changed_code(pid, "/libc.so.6")
     attachable.attach()
-    assert changed_code(pid, "/libc.so.6") and changed_code(pid, "/ld-linux-x86-64.so.2")
+    assert changed_code(pid, "/libc.so.6") and changed_code(pid, LOADER)
     attachable.detach()
-    assert not changed_code(pid, "/libc.so.6") and not changed_code(pid, "/ld-linux-x86-64.so.2")
+    assert not changed_code(pid, "/libc.so.6") and not changed_code(pid, LOADER)
 
 
 def test_it_can_be_attached_to_again_and_again(attachable):

@@ -42,7 +42,10 @@ static int compare_module(struct dl_phdr_info *loaded, size_t size, void *contex
     (void)size;
     (void)context;
     const struct target_module *module = module_with_bias(loaded->dlpi_addr);
-    assert_non_null(module);
+    if (module == NULL) {
+        fail_msg("'%s' at %#llx is missing", loaded->dlpi_name,
+                 (unsigned long long)loaded->dlpi_addr);
+    }
     assert_int_equal(module->header_count, loaded->dlpi_phnum);
     assert_int_equal(module->headers, (uint64_t)(uintptr_t)loaded->dlpi_phdr);
     for (unsigned i = 0; i < loaded->dlpi_phnum; i++) {
