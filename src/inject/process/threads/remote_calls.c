@@ -45,6 +45,7 @@ struct run {
     uint64_t done;      // address of the word that becomes 1
     bool is_first;      // the code's place is chosen when the thread is stopped
     bool is_unfit;      // the thread cannot be used now; try another one
+    bool lacks_room;    // no module has unused bytes behind its code in reach of the latest thread
     bool has_begun;     // the thread has been sent to the code
     bool is_over;       // a held thread has made the calls
 };
@@ -154,9 +155,9 @@ static enum err begin_run(struct thread_stop *stop, void *context, struct err_in
     (void)info; // failures here are those of the stop
     interrupted_call_rewind(&regs);
     const uint64_t pc = thread_regs_pc(&regs);
-    if (!thread_regs_may_call(stop->target, stop->threads.items[0].tid, &regs) ||
-        is_in_rseq(stop) || (run->is_first && !place_first_run(run, pc)) ||
-        !remote_code_reaches(run->code, pc)) {
+    run->lacks_room = run->is_first && !place_first_run(run, pc);
+    if (run->lacks_room || !thread_regs_may_call(stop->target, stop->threads.items[0].tid, &regs) ||
+        is_in_rseq(stop) || !remote_code_reaches(run->code, pc)) {
         run->is_unfit = true;
         return ERR_OK;
     }
@@ -301,6 +302,12 @@ static enum err run_list(struct run *run, struct err_info *info)
     }
     if (err == ERR_IO) { // the kernel refuses
         return err;
+    }
+    if (run->lacks_room) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "process %d has less than %d unused bytes behind the code of each of its "
+                       "modules, so cairn has no room for its system calls",
+                       run->calls->target->pid, REMOTE_CODE_BYTES_MAX);
     }
     return err_set(info, ERR_LIMIT,
                    "no thread of process %d made cairn's system calls in time; it goes on "

@@ -19,6 +19,11 @@ enum {
     ALLOCATORS = 2,
 };
 
+#ifdef PADDING_BYTES
+// Constants are in the pages of the code.
+__attribute__((used)) static const char padding[PADDING_BYTES] = {1};
+#endif
+
 static atomic_bool is_over;
 static atomic_long allocations;
 static atomic_long interrupted;
