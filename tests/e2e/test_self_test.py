@@ -87,4 +87,6 @@ def test_without_the_library_and_without_a_folder(scratch, copy):
 def test_it_ends_in_time(scratch, copy):
     (copy / "lib/cairn/probe_program").write_text("#!/bin/sh\nexec sleep 600\n")
     done, results = run(scratch, cairn=copy / "bin/cairn")
-    assert done.returncode == 1 and {results[way] for way in WAYS} == {("FAILED", "not recorded in time")}
+    assert done.returncode == 1 and {results[way][0] for way in WAYS} == {"FAILED"}
+    for way in WAYS:
+        assert re.fullmatch(r"not recorded in time, at a load of \d+\.\d on \d+ processors", results[way][1]), results

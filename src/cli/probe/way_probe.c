@@ -248,6 +248,17 @@ static MUST_USE enum err start_recorder(const struct probe_run *run,
     return child_start(words, err_fd, out, info);
 }
 
+// A busy machine can be late without any fault.
+static void append_lateness(struct strbuf *out)
+{
+    double load;
+    strbuf_append_text(out, "not recorded in time");
+    if (getloadavg(&load, 1) == 1) {
+        strbuf_printf(out, ", at a load of %.1f on %ld processors", load,
+                      sysconf(_SC_NPROCESSORS_ONLN));
+    }
+}
+
 // Run the recorder to its end, and judge the recording.
 static MUST_USE enum err record_way(const struct probe_run *run,
                                     const struct child *target,
@@ -277,7 +288,7 @@ static MUST_USE enum err record_way(const struct probe_run *run,
     if (has_ended) {
         append_said(&said, &out->detail);
     } else {
-        strbuf_append_text(&out->detail, "not recorded in time");
+        append_lateness(&out->detail);
     }
     return strbuf_result(&out->detail);
 }
