@@ -112,6 +112,7 @@ def test_exceeded_budgets_fail(installed):
     assert [mark["text"] for mark in marks][:2] == ["test_all.py::test_nothing", "test_all.py::test_kept"]
 
 
+@pytest.mark.nightly
 def test_without_a_recorder(installed):
     installed.write("test_all.py", TESTS)
     command = f"env PYTHONPATH=contrib/python {PYTHON} -m pytest -p pytest_cairn -p no:cacheprovider --deselect test_all.py::test_fails --deselect test_all.py::TestCase::test_case_fails test_all.py"

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { IS_NIGHTLY, readSvg, recordHostile, report, shownName, someOf, withStage } from './support.mjs';
+import { IS_NIGHTLY, itAtNight, readSvg, recordHostile, report, shownName, someOf, withStage } from './support.mjs';
 
 let file, old, names, viewer;
 const stage = withStage(async () => {
@@ -69,7 +69,7 @@ describe('hostile names', () => {
     await assertHarmless();
   });
 
-  it('do nothing in opened trees and the stacks behind them', async () => {
+  itAtNight('do nothing in opened trees and the stacks behind them', async () => {
     for (const [view, label] of [['bottom-up', 'Bottom-up tree'], ['top-down', 'Top-down tree']]) {
       await viewer.open(`#/${view}?cost=live_bytes`);
       const table = await viewer.table(label);

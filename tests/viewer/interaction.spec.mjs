@@ -56,7 +56,7 @@ describe('addresses', () => {
 });
 
 describe('flame graph', () => {
-  it('is not painted again by hovering, and twice by a zoom, whatever the number of its frames', async () => {
+  itAtNight('is not painted again by hovering, and twice by a zoom, whatever the number of its frames', async () => {
     const own = await stage.view(server);
     await own.page.addInitScript(() => {
       const { fillText } = CanvasRenderingContext2D.prototype;
@@ -134,7 +134,7 @@ describe('flame graph', () => {
     await other.page.close();
   });
 
-  it('is walked by keys', async () => {
+  itAtNight('is walked by keys', async () => {
     await viewer.open('#/flame?min_share=0&cost=allocations');
     const canvas = page.locator('.flame-canvas');
     await canvas.focus();
@@ -268,7 +268,7 @@ describe('keys', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   });
 
-  it('choose views by number', async () => {
+  itAtNight('choose views by number', async () => {
     await viewer.open('#/summary');
     const tabs = await page.locator('.tab').evaluateAll((all) => all.map((tab) => tab.dataset.testid.replace('tab-', '')));
     const view = () => page.locator('main').getAttribute('data-view');
@@ -323,7 +323,7 @@ describe('keys', () => {
     assert.equal(viewer.parameters().get('function'), null);
   });
 
-  it('h opens the hot path down to the cache', async () => {
+  itAtNight('h opens the hot path down to the cache', async () => {
     await viewer.open('#/top-down');
     const table = await viewer.table('Top-down tree');
     await table.press('ArrowDown');
@@ -332,7 +332,7 @@ describe('keys', () => {
     assert.ok((await viewer.rows('Top-down tree')).some((row) => row.name === 'keep_cache()'));
   });
 
-  it('h opens the heaviest row when nothing is selected, wherever the focus is', async () => {
+  itAtNight('h opens the heaviest row when nothing is selected, wherever the focus is', async () => {
     await viewer.open('#/bottom-up?cost=live_bytes');
     const [heaviest] = await viewer.rows('Bottom-up tree');
     await page.evaluate(() => document.activeElement?.blur?.());
@@ -478,7 +478,7 @@ describe('progress', () => {
 });
 
 describe('a recording in progress', () => {
-  it('shows the marks that were set', async () => {
+  itAtNight('shows the marks that were set', async () => {
     const live = await recordLive(stage.folder, 'marked.cairn');
     control(live.file, 'mark', '<b>half</b> time');
     await live.end();

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { costOfFunction, exactNumber, humanBytes, humanCount, recordSource, recordWorkload, report, serve, someOf, Viewer, withStage } from './support.mjs';
+import { costOfFunction, exactNumber, humanBytes, humanCount, itAtNight, recordSource, recordWorkload, report, serve, someOf, Viewer, withStage } from './support.mjs';
 
 let file, server, viewer, reported;
 const stage = withStage(async () => {
@@ -193,7 +193,7 @@ describe('leaks', () => {
 });
 
 describe('suppressed leaks', () => {
-  it('are not in the table, and the rule says what it took out', async () => {
+  itAtNight('are not in the table, and the rule says what it took out', async () => {
     const forgiven = recordSource(stage.folder, 'forgiven.cpp');
     const rules = path.join(stage.folder, 'forgiven.txt');
     fs.writeFileSync(rules, 'leak:forgotten\n');

@@ -66,7 +66,7 @@ const FRAGMENTS = someOf([
 ], 9);
 
 describe('a report file', () => {
-  it('opens Source at the costliest line, as the server does', async () => {
+  itAtNight('opens Source at the costliest line, as the server does', async () => {
     const lines = [];
     for (const one of [viewer, served]) {
       await one.open('#/source?cost=allocations');
@@ -101,7 +101,7 @@ describe('a report file', () => {
     assert.equal(sum, reported.totals.peak_bytes);
   });
 
-  it('has callers, callees and lines of every function', async () => {
+  itAtNight('has callers, callees and lines of every function', async () => {
     await viewer.open('#/functions');
     await served.open('#/functions');
     const functions = await served.ask('functions?limit=0');
@@ -118,7 +118,7 @@ describe('a report file', () => {
     fragments.forEach((fragment, i) => assert.deepEqual(shown[i].sort(), wanted[i].sort(), fragment));
   });
 
-  it('opens trees down to the leaves', async () => {
+  itAtNight('opens trees down to the leaves', async () => {
     for (const view of ['top-down', 'bottom-up']) {
       for (const page of [viewer, served]) {
         await page.open(`#/${view}?cost=live_bytes`);
@@ -325,7 +325,7 @@ describe('hostile names in a report', () => {
 });
 
 describe('a recording with little in it', () => {
-  it('makes a page that says so', async () => {
+  itAtNight('makes a page that says so', async () => {
     const nothing = path.join(stage.folder, 'nothing.cairn');
     recordNothing(nothing);
     const page = await openPage(exportPage(nothing, 'nothing.html'));

@@ -15,7 +15,7 @@
 enum {
     BLOCKS = 4096,
     GROUP = 200,
-    SLEEP_NS = 200000,
+    SLEEP_NS = 1000000,
 };
 
 static void *blocks[BLOCKS];
