@@ -38,6 +38,7 @@ OPENERS = {
     "inject/process/kernel_calls.c": "files of /proc",
     "inject/process/proc_files.c": "folders of /proc",
     "inject/process/target_refusal.c": "settings of the kernel",
+    "profile/select/suppressions.c": "a file of rules that the user names",
     "recorder/control/control_client.c": "the kernel's list of sockets",
     "recorder/ingest/drain_process.c": "files of /proc",
     "recorder/launch/preflight.c": "what the user starts",
