@@ -137,11 +137,11 @@ def test_small_additions_are_collected_into_one_insert(fleet, start, tmp_path):
         served = start(f"http://127.0.0.1:{database.server_port}/one")
         with concurrent.futures.ThreadPoolExecutor(12) as pool:
             answers = list(pool.map(lambda recording: served.put(recording["path"]), fleet.recordings))
-        assert all(status == 200 and answer["is_new"] for status, answer in answers)
-        inserts = [target for target, _ in database.asked if "INSERT%20INTO%20recordings" in target]
-        assert 1 <= len(inserts) <= 6, len(inserts)  # a batch each 200 ms, and 12 recordings
-        assert database.databases["one"].sqlite.execute("SELECT count(*) FROM recordings").fetchone() == (12,)
-        served.stop()  # it keeps its connection
+        served.stop()  # it keeps its connection, for which the server would wait
+    assert all(status == 200 and answer["is_new"] for status, answer in answers)
+    inserts = [target for target, _ in database.asked if "INSERT%20INTO%20recordings" in target]
+    assert 1 <= len(inserts) <= 6, len(inserts)  # a batch each 200 ms, and 12 recordings
+    assert database.databases["one"].sqlite.execute("SELECT count(*) FROM recordings").fetchone() == (12,)
 
 
 def test_a_store_that_fails_is_said_to_the_agent_and_tried_again(fleet, start, tmp_path):
