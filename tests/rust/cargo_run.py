@@ -9,6 +9,7 @@ from waiting import DEADLINE_SECONDS
 
 RUST = ROOT / "rust"
 TARGET = BUILD / "tests" / "rust" / "target"
+BUILD_SECONDS = 4 * DEADLINE_SECONDS  # the compiler has its share of a busy machine only
 NEWER = os.path.expanduser("~/.cargo/bin")  # rustup's, where the machine has one
 
 
@@ -22,7 +23,7 @@ def rust_environment(more=None):
 def run(command, cwd=RUST, status=0, env=None):
     """Run a command that ends with this status; return what it has said on both streams."""
     done = subprocess.run(command, cwd=cwd, env=rust_environment(env), capture_output=True, text=True, check=False,
-                          timeout=DEADLINE_SECONDS)
+                          timeout=BUILD_SECONDS)
     assert done.returncode == status, (command, done.stdout, done.stderr)
     return done.stdout + done.stderr
 
@@ -34,7 +35,7 @@ def cargo(*words, **settings):
 def built(*words, cwd=RUST, env=None):
     """Build; return {target: its executable}."""
     done = subprocess.run(["cargo", *words, "--message-format=json"], cwd=cwd, env=rust_environment(env),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=DEADLINE_SECONDS)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=BUILD_SECONDS)
     assert done.returncode == 0, done.stderr
     messages = map(json.loads, done.stdout.splitlines())
     return {message["target"]["name"]: message["executable"] for message in messages if message.get("executable")}
