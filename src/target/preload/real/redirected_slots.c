@@ -2,21 +2,14 @@
 #include "target/preload/real/redirected_slots.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "base/compiler.h"
 #include "base/page.h"
 #include "base/sys.h"
 #include "target/preload/real/dynamic_section.h"
-
-// The part of a module that the loader has made read-only, or nothing.
-struct read_only_part {
-    uintptr_t start;
-    uintptr_t end;
-    bool is_opened; // some of it is writable now
-};
 
 struct redirection {
     struct dynamic_section section;
@@ -77,15 +70,17 @@ void opened_modules_list(const struct link_map *opened,
     }
 }
 
-static struct read_only_part part_of(const struct link_map *module, struct bytes headers)
+struct read_only_part read_only_part_of(uint64_t bias, struct bytes headers, uint64_t page_bytes)
 {
     const ElfW(Phdr) *header = (const ElfW(Phdr) *)(const void *)headers.data;
     const ElfW(Phdr) *end = header + headers.len / sizeof(*header);
     for (; header < end; header++) {
         if (header->p_type == PT_GNU_RELRO) {
-            const uintptr_t start = module->l_addr + header->p_vaddr;
-            return (struct read_only_part){.start = page_start(start),
-                                           .end = page_start(start + header->p_memsz)};
+            const uint64_t start = bias + header->p_vaddr;
+            return (struct read_only_part){.start = page_start_of(start, page_bytes),
+                                           .end =
+                                               page_start_of(start + header->p_memsz, page_bytes),
+                                           .page_bytes = page_bytes};
         }
     }
     return (struct read_only_part){.start = 0};
@@ -104,8 +99,8 @@ static bool is_writable(struct read_only_part *part, uintptr_t slot)
     if (slot < part->start || slot >= part->end) {
         return true;
     }
-    const bool is_open =
-        !sys_failed(sys_mprotect((void *)page_start(slot), PAGE_BYTES, PROT_READ | PROT_WRITE));
+    void *page = (void *)page_start_of(slot, part->page_bytes);
+    const bool is_open = !sys_failed(sys_mprotect(page, part->page_bytes, PROT_READ | PROT_WRITE));
     part->is_opened = part->is_opened || is_open;
     return is_open;
 }
@@ -137,8 +132,10 @@ void redirected_slots_set(const struct link_map *module,
                           const struct redirected_function *functions,
                           size_t function_count)
 {
-    struct redirection to = {
-        .part = part_of(module, headers), .functions = functions, .function_count = function_count};
+    struct redirection to = {.part =
+                                 read_only_part_of(module->l_addr, headers, getauxval(AT_PAGESZ)),
+                             .functions = functions,
+                             .function_count = function_count};
     if (!dynamic_section_read(module->l_addr, module->l_ld, &to.section)) {
         return;
     }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,16 @@ struct opened_modules {
 void opened_modules_list(const struct link_map *opened,
                          const struct link_map *first,
                          struct opened_modules *out);
+
+// The part of a module that the loader has made read-only, in whole pages of this kernel; or
+// nothing.
+struct read_only_part {
+    uint64_t start;
+    uint64_t end;
+    uint64_t page_bytes;
+    bool is_opened; // some of it is writable now
+};
+struct read_only_part read_only_part_of(uint64_t bias, struct bytes headers, uint64_t page_bytes);
 
 // Set the slots of a module, whose program headers are `headers`.
 void redirected_slots_set(const struct link_map *module,
