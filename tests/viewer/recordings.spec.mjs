@@ -121,6 +121,22 @@ describe('a file of massif, which knows neither how often nor how long', () => {
   });
 });
 
+describe('names that differ in one argument of a template', () => {
+  const own = served((where) => recordSource(where, 'instances.cpp'));
+
+  for (const width of [390, 720, 1440]) {
+    it(`show the argument at ${width} px`, async () => {
+      await own.viewer.page.setViewportSize({ width, height: 844 });
+      await own.viewer.open('#/leaks?leaks_by=call_site');
+      const parts = await own.viewer.page.locator('.code-own').evaluateAll((list) =>
+        list.map((part) => ({ text: part.textContent, room: part.clientWidth, needed: part.scrollWidth, end: part.getBoundingClientRect().right, cell: part.closest('[role=gridcell], td, .table-cell, .code')?.getBoundingClientRect().right })));
+      assert.ok(parts.length >= 10, String(parts.length));
+      assert.equal(new Set(parts.map((part) => part.text)).size, parts.length);
+      assert.deepEqual(parts.filter((part) => part.needed > part.room || part.end > part.cell + 1), []);
+    });
+  }
+});
+
 describe('a recording that is larger than a page', () => {
   const own = served((where) => recordSource(where, 'many.cpp'));
   everyViewOpens(own);
