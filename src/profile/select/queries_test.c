@@ -356,10 +356,13 @@ static void a_part_is_never_above_the_peak(void **state)
          "app!main(app.c:1);app!load(app.c:10) 1 100 1 100 0 0 0 0 100\n"
          "@0 1 100 0 0 0\n"
          "@1 0 0 1 100 0\n"
+         "cohort 0 1 1 100\n"
          "app!main(app.c:1);app!save(app.c:20) 1 80 0 0 0 0 1 80 80\n"
          "@0 1 80 0 0 0\n"
+         "cohort 0 - 1 80\n"
          "app!main(app.c:1);app!idle(app.c:30) 1 20 0 0 0 0 1 20 20\n"
-         "@0 1 20 0 0 0\n",
+         "@0 1 20 0 0 0\n"
+         "cohort 0 - 1 20\n",
          &fixture);
     fixture.profile->recording.totals.peak_bytes = 120;
     const struct filter filter = {.function = "load|save"};
@@ -372,6 +375,12 @@ static void a_part_is_never_above_the_peak(void **state)
     assert_int_equal(timeline.points.items[1].live_bytes, 80);
     assert_int_equal(cut_timeline_build(&selection, &cut), ERR_OK);
     assert_int_equal(cut.points.items[0].live_bytes, 120);
+    const struct filter first = {.has_range = true, .range = {0, 1, 15}};
+    CLEANUP(selection_release) struct selection at_once = {0};
+    struct summary summary;
+    select_rows(fixture.profile, &first, &at_once);
+    assert_int_equal(summary_build(&at_once, &summary), ERR_OK);
+    assert_int_equal(summary.costs.values[COST_PEAK_BYTES], 120);
 }
 
 static void the_highest_rss_is_that_of_all_living_processes(void **state)

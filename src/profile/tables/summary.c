@@ -168,6 +168,16 @@ static uint64_t peak_below(const struct rec_totals *totals)
                : totals->peak_error_bytes;
 }
 
+// A part of the run is not above its peak. Threads tell what they did at different moments, so that
+// the rows of one moment may add up to more, as in time lines.
+static void limit_peak_of_part(const struct recording *recording, struct summary *summary)
+{
+    uint64_t *values = summary->costs.values;
+    if (recording->totals.peak_bytes != 0 && sampling_of(recording).bytes == 0) {
+        values[COST_PEAK_BYTES] = min_u64(values[COST_PEAK_BYTES], recording->totals.peak_bytes);
+    }
+}
+
 // A part of the heap never held more than it allocated. Estimates narrow nothing, and under a time
 // range the part may hold older blocks.
 static void narrow_peak_of_part(const struct selection *selection, struct summary *summary)
@@ -210,6 +220,7 @@ static MUST_USE enum err build(const struct selection *selection, struct summary
         take_suppressed(selection, &summary.costs);
         TRY(count_everything(recording, &summary));
     } else {
+        limit_peak_of_part(recording, &summary);
         narrow_peak_of_part(selection, &summary);
         TRY(count_selected(selection, &summary));
     }
