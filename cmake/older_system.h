@@ -9,6 +9,8 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <features.h>
+#include <link.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -29,6 +31,14 @@
 
 // The error 413, which libmicrohttpd called differently.
 #define MHD_HTTP_CONTENT_TOO_LARGE 413
+
+// glibc 2.35, <link.h>.
+#if !__GLIBC_PREREQ(2, 35)
+struct r_debug_extended {
+    struct r_debug base;
+    struct r_debug_extended *r_next;
+};
+#endif
 
 // glibc 2.35, <dlfcn.h>, on machines without DLFO_STRUCT_HAS_EH_DBASE.
 #ifndef DLFO_STRUCT_HAS_EH_DBASE
