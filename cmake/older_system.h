@@ -52,6 +52,9 @@ struct dl_find_object {
 };
 #endif
 
+// Linux 5.19, include/uapi/linux/magic.h.
+#define FUSE_SUPER_MAGIC 0x65735546
+
 // Linux 5.13, include/uapi/linux/ptrace.h.
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 struct __ptrace_rseq_configuration {
