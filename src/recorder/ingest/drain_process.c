@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "aggregate/books/aggregator_book.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
@@ -72,11 +73,16 @@ static void note_alive(struct drain_process *process, uint64_t now_ms, uint32_t 
     }
 }
 
+// The time as the processes read it: a clock that rests stands still, and they ask the system. A
+// program may overwrite it.
 static uint64_t session_clock_ms(const struct drain *drain)
 {
-    // Relaxed: it orders nothing. A program may overwrite it.
-    return atomic_load_explicit(&drain->session->header->clock_ms, memory_order_relaxed) &
-           ~SESSION_CLOCK_RESTS;
+    const struct session_header *header = drain->session->header;
+    // Relaxed: it orders nothing.
+    const uint64_t clock = atomic_load_explicit(&header->clock_ms, memory_order_relaxed);
+    return (clock & SESSION_CLOCK_RESTS) == 0
+               ? clock
+               : (clock_monotonic_ns() - header->clock_start_ns) / NS_PER_MS;
 }
 
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/test_support/open_files.h"
 #include "host/os/file.h"
 #include "recorder/ingest/test_drain.h"
@@ -247,6 +248,39 @@ static void a_false_time_of_the_end_does_not_count(void **state)
     }
 }
 
+// The clock rests at 3, and the process notes its end by the system's clock, 10 ms later and 10 ms
+// before it is found dead.
+static void an_end_that_was_noted_while_the_clock_rested_counts(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t child = sleeping_child();
+    struct lane_producer p;
+    const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
+    open_lane(&f, slot, &p);
+    send_allocation(&p, 0x1000, 10);
+    while (f.clock_ms < 3) {
+        pass(&f);
+    }
+    struct session_header *header = f.on.session.header;
+    header->clock_start_ns = clock_monotonic_ns() - (f.clock_ms + 20) * NS_PER_MS;
+    atomic_store(&header->clock_ms, SESSION_CLOCK_RESTS | f.clock_ms);
+    atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, f.clock_ms + 10);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    while (f.on.drain.process_count > 0) {
+        assert_true(now_s() < deadline);
+        drain_find_dead(&f.on.drain);
+        pass_now(&f);
+    }
+    const struct rec_process *record = &f.on.aggregator.processes.items[0]->record;
+    assert_int_equal(record->end_ms, 13);
+    assert_int_equal(record->end_error_ms, 1); // exact
+    close_fixture(&f);
+}
+
 // A process is idle from 1 to 50 and ends without a note, while another one is idle, too. It ends
 // when it was last found alive, and so do its thread and its blocks, if it has some. Without a
 // pidfd, looks are less frequent.
@@ -457,6 +491,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_sleeps_has_finished_its_latest_free),
         cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
         cmocka_unit_test(a_false_time_of_the_end_does_not_count),
+        cmocka_unit_test(an_end_that_was_noted_while_the_clock_rested_counts),
         cmocka_unit_test(an_idle_process_ends_when_it_is_found_dead),
         cmocka_unit_test(a_false_stamp_of_the_exit_does_not_count),
         cmocka_unit_test(what_a_process_freed_ends_with_it),
