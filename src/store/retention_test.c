@@ -13,9 +13,10 @@
 
 #include "base/compiler.h"
 
+#define HOUR_S INT64_C(3600)
+#define DAY_S  (24 * HOUR_S)
+
 enum {
-    HOUR_S = 3600,
-    DAY_S = 24 * HOUR_S,
     YEAR_DAYS = 365,
 };
 

@@ -231,6 +231,18 @@ def test_functions_are_series(fleet, start, tmp_path):
     assert {s["metric"]["function"] for s in data["result"]} == {name}
 
 
+def test_what_is_left_out_is_said(start, draw, tmp_path):
+    names = [f"fun_{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(250)]  # each more often than the one before
+    drawing = "!host node\n" + "".join(f"app!main;app!{name} {i + 1} {64 * i + 64}\n" for i, name in enumerate(names))
+    Store(tmp_path / "s.db").run("add", draw(drawing, "many.cairn"))
+    served = start(tmp_path / "s.db")
+    target = "/api/v1/series?" + urllib.parse.urlencode({"match[]": "cairn_store_function_allocations"})
+    status, answer = served.ask("GET", target, "read")
+    assert status == 200 and {entry["function"] for entry in answer["data"]} == set(names[50:])
+    assert answer["warnings"] == ["200 of 250 series, those with the highest last values: select a service, version, "
+                                  "host or function"]
+
+
 def test_matchers_select_as_those_of_prometheus(fleet, start, tmp_path):
     fleet.add(Store(tmp_path / "s.db"))
     served = start(tmp_path / "s.db")

@@ -14,7 +14,7 @@
 // LOOKBACK_S, or one step if that is longer.
 // A query is one selector (selector.h), or 1+1, with which Grafana tries a data source.
 // Context: H; the connection's thread. Trust: requests and the store are hostile; answers are
-// bounded in series, steps and points.
+// bounded in series, steps and points (prometheus_series.h), and `warnings` say what is left out.
 #pragma once
 
 #include <microhttpd.h>
@@ -27,9 +27,6 @@
 
 enum {
     PROMETHEUS_LOOKBACK_S = 86400,
-    PROMETHEUS_STEPS_MAX = 11000, // of a matrix, as Prometheus has it
-    PROMETHEUS_SERIES_MAX = 200,
-    PROMETHEUS_POINTS_MAX = 100000, // recordings times functions that are read for an answer
 };
 
 // The parameters of a request. NULL: not given.

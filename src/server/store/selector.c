@@ -47,7 +47,11 @@ static bool take_string(const char **at, struct strbuf *out)
         if (**at == '\0') {
             return false;
         }
-        strbuf_append_char(out, found != NULL ? characters[found - letters] : **at);
+        char character = **at;
+        if (found != NULL) {
+            character = characters[found - letters];
+        }
+        strbuf_append_char(out, character);
     }
     (*at)++;
     return true;
