@@ -259,11 +259,21 @@ drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_in
                : err_set(info, err, "the recorder cannot hold more data (%s)", err_name(err));
 }
 
+// Compare the memory with its cap. Return whether stacks should be merged now.
+static bool update_budget(struct recorder_state *s)
+{
+    const struct memory_use use = {.own_bytes = own_memory_bytes(s->own_memory),
+                                   .block_count = aggregator_kept_blocks(&s->aggregator),
+                                   .entries = aggregator_entries(&s->aggregator)};
+    return memory_budget_update(&s->aggregator.budget, &use);
+}
+
 enum err recorder_drain(struct recorder_state *s)
 {
     struct err_info unused = {0};
     bool was_busy = false;
     const bool is_running = s->clock.is_running && !session_is_over(s->session.header);
+    (void)update_budget(s); // the next round merges: the caller may know rows by their numbers
     const enum err err = is_running ? drain_once(s, false, &was_busy, &unused) : ERR_OK;
     s->rest.quiet_since_ms = was_busy ? session_clock_now(&s->clock) : s->rest.quiet_since_ms;
     return err;
@@ -319,11 +329,8 @@ static enum err see_abandonment(struct recorder_state *s, uint64_t now_ms, bool 
 // Keep the recorder within its memory cap, and tell the user once what that costs.
 static enum err check_memory(struct recorder_state *s)
 {
-    struct memory_budget *budget = &s->aggregator.budget;
-    const struct memory_use use = {.own_bytes = own_memory_bytes(s->own_memory),
-                                   .block_count = aggregator_kept_blocks(&s->aggregator),
-                                   .entries = aggregator_entries(&s->aggregator)};
-    const bool merges = memory_budget_update(budget, &use);
+    const struct memory_budget *budget = &s->aggregator.budget;
+    const bool merges = update_budget(s);
     if ((merges || budget->is_full) && !s->has_merged) {
         s->has_merged = true;
         recorder_log(s, "call stacks have reached the memory limit (--max-memory): %s are merged",

@@ -4,8 +4,10 @@
 // The blocks of a part of the map (live_map.h) are copied at once, which takes a fraction of a
 // millisecond. They are visited a few thousand at a time, with a pause between. In a pause the map
 // may change: each block that is there all the time is visited once, and of the others some are.
-// Blocks at odd addresses may be missed then, or visited twice. After a pause in which the process
-// has gone, nothing is touched any more.
+// Blocks at odd addresses may be missed then, or visited twice. After a pause in which the map has
+// grown, twice as many blocks are visited before the next one, so that the walk of a process that
+// grows as fast as it can ends. After a pause in which the process has gone, nothing is touched any
+// more.
 //
 //   map     |   part 1   |   part 2   |  ...
 //   copy    |............|
@@ -38,9 +40,13 @@ struct live_walk {
     uint64_t block_count;   // visited
     uint64_t changed_count; // in pauses
     bool is_gone;
+    // Of the walk itself; zeroed before.
+    const struct live_map *map; // that is visited; NULL: none
+    uint64_t since_pause;       // blocks
+    uint64_t step;              // until the next pause, if more than LIVE_WALK_STEP
 };
 
-// Visit one block, and pause after each LIVE_WALK_STEP of them.
+// Visit one block, and pause after each LIVE_WALK_STEP of them, or more as described above.
 void live_walk_visit(struct live_walk *walk, uint64_t address, const struct live_block *block);
 
 // Visit all blocks of a map, unless the process goes.
