@@ -175,6 +175,45 @@ def test_a_global_allocator_changes_nothing(tmp_path):
     assert sorted(counts) == [1, 50], sites
 
 
+MIMALLOC = """
+use std::alloc::{GlobalAlloc, Layout};
+extern "C" {
+    fn mi_malloc_aligned(size: usize, align: usize) -> *mut u8;
+    fn mi_realloc_aligned(old: *mut u8, size: usize, align: usize) -> *mut u8;
+    fn mi_free(old: *mut u8);
+}
+struct Mimalloc;
+unsafe impl GlobalAlloc for Mimalloc {
+    unsafe fn alloc(&self, of: Layout) -> *mut u8 { mi_malloc_aligned(of.size(), of.align()) }
+    unsafe fn dealloc(&self, old: *mut u8, _: Layout) { mi_free(old) }
+    unsafe fn realloc(&self, old: *mut u8, of: Layout, size: usize) -> *mut u8 {
+        mi_realloc_aligned(old, size, of.align())
+    }
+}
+#[global_allocator]
+static ALLOCATOR: Mimalloc = Mimalloc;
+#[inline(never)]
+fn build_boxes() -> Vec<Box<[u8; 100]>> {
+    let mut boxes = Vec::with_capacity(50);
+    for i in 0..50 { boxes.push(Box::new([i as u8; 100])); }
+    boxes
+}
+fn main() { let boxes = build_boxes(); println!("{}", boxes.len()); std::mem::forget(boxes); }
+"""
+
+
+@pytest.mark.nightly
+def test_mimalloc_changes_nothing(tmp_path):
+    """50 boxes of 100 bytes and a vector of 50 pointers live at the end."""
+    library = f"/usr/lib/{os.uname().machine}-linux-gnu/libmimalloc.so.2"
+    project = Project(tmp_path / "app", {
+        "src/main.rs": MIMALLOC, ".cargo/config.toml": f'[build]\nrustflags = ["-C", "link-arg={library}"]\n'})
+    project.run("cargo cairn run --release --no-report > said.txt")
+    costs = [site["costs"] for site in report_of(project.recording("run-app"))["top"]["allocations"]
+             if site["function"] == "app::build_boxes"]
+    assert sorted((cost["allocations"], cost["live_bytes"]) for cost in costs) == [(1, 50 * 8), (50, 50 * 100)]
+
+
 @pytest.mark.nightly
 def test_budgets_of_the_crate_are_judged(tmp_path):
     project = Project(tmp_path / "app", {
