@@ -9,16 +9,16 @@
 
 #define PAGE_BYTES ((size_t)4096)
 
-// Round down to the start of a page.
-static inline uint64_t page_start(uint64_t address)
-{
-    return address & ~(uint64_t)(PAGE_BYTES - 1);
-}
-
 // Round down to the start of a page of this kernel (AT_PAGESZ), 4, 16 or 64 KiB.
 static inline uint64_t page_start_of(uint64_t address, uint64_t page_bytes)
 {
     return address & ~(page_bytes - 1);
+}
+
+// Round down to the start of a page.
+static inline uint64_t page_start(uint64_t address)
+{
+    return page_start_of(address, PAGE_BYTES);
 }
 
 // Round up to the end of a page; wraps around in the last page.

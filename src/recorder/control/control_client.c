@@ -188,7 +188,7 @@ look_for_recorders(struct asked_vec *recorders, struct strbuf *sockets, struct e
 }
 
 // Return whether a recorder has second names, and none is for that recording. Others can take such
-// names, too, but not those that the recorder has.
+// names, too, but never a name that the recorder has.
 static bool has_other(const char *sockets, const char *name, const char *recording)
 {
     char any[CONTROL_NAME_BYTES];

@@ -213,6 +213,20 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
     }
 }
 
+// Start a process that sleeps after an allocation, and read it until the time. *slot is its own.
+static pid_t child_that_allocated(struct fixture *f, uint64_t until_ms, uint32_t *slot)
+{
+    const pid_t child = sleeping_child();
+    struct lane_producer p;
+    *slot = join(f, (uint32_t)child, PROCESS_FORKED);
+    open_lane(f, *slot, &p);
+    send_allocation(&p, 0x1000, 10);
+    while (f->clock_ms < until_ms) {
+        pass(f);
+    }
+    return child;
+}
+
 // A dead process ends when it said, unless that is in the future: then at 7, where it was last
 // found alive.
 static void a_false_time_of_the_end_does_not_count(void **state)
@@ -225,14 +239,8 @@ static void a_false_time_of_the_end_does_not_count(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         static struct fixture f;
         open_fixture(&f);
-        const pid_t child = sleeping_child();
-        struct lane_producer p;
-        const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
-        open_lane(&f, slot, &p);
-        send_allocation(&p, 0x1000, 10);
-        while (f.clock_ms < 8) {
-            pass(&f);
-        }
+        uint32_t slot;
+        const pid_t child = child_that_allocated(&f, 8, &slot);
         atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, cases[i].exit_ms);
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, NULL, 0), child);
@@ -255,14 +263,8 @@ static void an_end_that_was_noted_while_the_clock_rested_counts(void **state)
     (void)state;
     static struct fixture f;
     open_fixture(&f);
-    const pid_t child = sleeping_child();
-    struct lane_producer p;
-    const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
-    open_lane(&f, slot, &p);
-    send_allocation(&p, 0x1000, 10);
-    while (f.clock_ms < 3) {
-        pass(&f);
-    }
+    uint32_t slot;
+    const pid_t child = child_that_allocated(&f, 3, &slot);
     struct session_header *header = f.on.session.header;
     header->clock_start_ns = clock_monotonic_ns() - (f.clock_ms + 20) * NS_PER_MS;
     atomic_store(&header->clock_ms, SESSION_CLOCK_RESTS | f.clock_ms);

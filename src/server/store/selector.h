@@ -40,5 +40,5 @@ void selector_release(struct selector *selector); // accepts a zeroed one
 // Whether a label with this value is selected. A label that a series has not is "".
 bool selector_takes(struct selector *selector, const char *label, const char *value);
 
-// The text that a label must have, "" if there is no such matcher.
+// Return the text that a label must equal; "" if no matcher says so.
 const char *selector_equal(const struct selector *selector, const char *label);

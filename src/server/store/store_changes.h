@@ -2,7 +2,7 @@
 // store_changes: what clients of a served store may change, and who may do what.
 //
 //   PUT /api/v1/recordings      adds the recording that is the body; role add
-//   DELETE /api/v1/recordings   removes those that the parameters select; role admin
+//   DELETE /api/v1/recordings   removes the selected recordings; role admin
 //
 // Parameters of both: service, version, host, label=NAME=VALUE (repeatable). Of PUT: name, the path
 // that the store notes, and oom=1. Of DELETE: until, seconds of Unix time. A role has a token:
