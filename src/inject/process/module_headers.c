@@ -153,6 +153,12 @@ static bool has_code(const struct target_process *target, size_t index)
     return false;
 }
 
+// The kernel may map it between two segments of the loader, which leave 60 KiB there on AArch64.
+static bool is_vdso(const struct target_process *target, const struct target_mapping *mapping)
+{
+    return strcmp(target_process_path(target, mapping->path), "[vdso]") == 0;
+}
+
 // Errors of read_headers.
 static enum err
 read_module(const struct target_process *target, size_t index, struct target_module *out)
@@ -162,7 +168,7 @@ read_module(const struct target_process *target, size_t index, struct target_mod
     *out = (struct target_module){
         .start = mapping->start,
         .path = mapping->path,
-        .is_vdso = strcmp(target_process_path(target, mapping->path), "[vdso]") == 0,
+        .is_vdso = is_vdso(target, mapping),
     };
     if ((mapping->inode == 0 && !out->is_vdso) || mapping->file_off != 0 ||
         (mapping->prot & PROT_READ) == 0) {
@@ -186,10 +192,11 @@ enum err module_headers_read(const struct target_process *target,
                              struct u32_vec *unread,
                              bool *out_has_more)
 {
-    uint64_t end = 0; // of the previous module
+    uint64_t end = 0; // of the modules before
     for (size_t i = 0; i < target->mappings.len; i++) {
+        const struct target_mapping *mapping = target->mappings.items + i;
         struct target_module module;
-        if (target->mappings.items[i].start < end) {
+        if (mapping->start < end && !is_vdso(target, mapping)) {
             continue; // the data of a small file may be mapped from its beginning too
         }
         const enum err err = read_module(target, i, &module);
@@ -201,7 +208,7 @@ enum err module_headers_read(const struct target_process *target,
         }
         if (err == ERR_OK) {
             TRY(target_module_vec_push(out, module));
-            end = module.end;
+            end = max_u64(end, module.end);
         } else if (is_unread) {
             TRY(u32_vec_push(unread, module.path));
         }

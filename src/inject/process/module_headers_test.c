@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <link.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/wait.h>
@@ -19,7 +21,9 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "base/test_support/open_files.h"
+#include "host/containers/address_range.h"
 #include "host/os/file.h"
 #include "inject/process/target_reading.h"
 
@@ -32,6 +36,16 @@ static const struct target_module *module_with_bias(uint64_t bias)
     for (size_t i = 0; i < g_target.modules.len; i++) {
         if (g_target.modules.items[i].load_bias == bias) {
             return g_target.modules.items + i;
+        }
+    }
+    return NULL;
+}
+
+static const struct target_module *module_at(const struct target_process *target, uint64_t start)
+{
+    for (size_t i = 0; i < target->modules.len; i++) {
+        if (target->modules.items[i].start == start) {
+            return target->modules.items + i;
         }
     }
     return NULL;
@@ -145,12 +159,69 @@ static void a_module_hides_no_other_one(void **state)
         const struct target_module *module = target.modules.items + i;
         is_found = is_found || module->start == (uint64_t)(uintptr_t)above;
         if (i > 0) {
-            assert_true(module[-1].end <= module->start);
+            assert_true(module->is_vdso || module[-1].is_vdso || module[-1].end <= module->start);
         }
     }
     assert_true(is_found);
     target_process_close(&target);
     end_child(child, end);
+    assert_int_equal(munmap(room, PAGES * PAGE_BYTES), 0);
+}
+
+static struct address_range vdso_here(void)
+{
+    const uint64_t start = getauxval(AT_SYSINFO_EHDR);
+    const Elf64_Ehdr *file = (const Elf64_Ehdr *)start;
+    const Elf64_Phdr *segments = (const Elf64_Phdr *)(start + file->e_phoff);
+    uint64_t end = start;
+    for (unsigned i = 0; i < file->e_phnum; i++) {
+        end = segments[i].p_type == PT_LOAD
+                  ? max_u64(end, page_end(start + segments[i].p_vaddr + segments[i].p_memsz))
+                  : end;
+    }
+    return (struct address_range){.start = start, .end = end};
+}
+
+// The kernel maps it where it finds room: between a file's segments, too.
+static void the_vdso_is_found_within_a_module(void **state)
+{
+    (void)state;
+    enum {
+        PAGES = 1024, // more than the program has
+    };
+    const struct address_range vdso = vdso_here();
+    const size_t bytes = vdso.end - vdso.start;
+    struct target_process target = {0};
+    struct err_info info = {0};
+    int status = 0;
+    int end = -1;
+    uint8_t *room = mmap(NULL, PAGES * PAGE_BYTES, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(room, MAP_FAILED);
+    map_program(room, PAGES / 2, true);
+    const pid_t usual = begin_child(&end);
+    assert_int_equal(target_process_open(&target, usual, &kernel_calls_real, &info), ERR_OK);
+    const struct target_module *around = module_at(&target, (uint64_t)(uintptr_t)room);
+    assert_non_null(around);
+    uint8_t *within = (uint8_t *)(uintptr_t)(around->end - bytes);
+    assert_true((uint64_t)(uintptr_t)within >= around->text_end);
+    target_process_close(&target);
+    end_child(usual, end);
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)mremap((void *)vdso.start, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, within);
+        (void)raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    assert_int_equal(target_process_open(&target, child, &kernel_calls_real, &info), ERR_OK);
+    const struct target_module *found = module_at(&target, (uint64_t)(uintptr_t)within);
+    assert_true(found != NULL && found->is_vdso);
+    assert_non_null(module_at(&target, (uint64_t)(uintptr_t)room));
+    target_process_close(&target);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(munmap(room, PAGES * PAGE_BYTES), 0);
 }
 
@@ -272,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modules_are_those_of_the_loader),
         cmocka_unit_test(a_module_hides_no_other_one),
+        cmocka_unit_test(the_vdso_is_found_within_a_module),
         cmocka_unit_test(a_module_that_cannot_be_read_is_named),
         cmocka_unit_test(modules_beyond_the_limit_are_left_out),
         cmocka_unit_test(a_process_with_too_many_mappings_is_refused),

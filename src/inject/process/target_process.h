@@ -68,7 +68,7 @@ struct target_process {
     bool has_seccomp;                   // in its first thread; seen again at each stop
     const struct kernel_calls *calls;   // borrowed
     struct target_mapping_vec mappings; // sorted by address
-    struct target_module_vec modules;   // sorted by address
+    struct target_module_vec modules;   // sorted by address; the vdso may lie within another
     bool has_more_modules;              // than TARGET_MODULES_MAX
     // Paths of modules whose headers could not be read, as `path` above; the first ones.
     struct u32_vec unread;
