@@ -21,6 +21,17 @@
 #include "base/page_alloc.h"
 #include "target/unwind/unwind.h"
 
+// On AArch64 the vDSO has no CFI since Linux 5.8.
+static bool lacks_table(const char *path)
+{
+#if defined(__aarch64__)
+    return strstr(path, "vdso") != NULL;
+#else
+    (void)path;
+    return false;
+#endif
+}
+
 static void same_build_id(const char *path, struct bytes ours)
 {
     int fd = open(path[0] != 0 ? path : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -73,8 +84,9 @@ static int compare_module(struct dl_phdr_info *info, size_t size, void *context)
             assert_true(found.bias == info->dlpi_addr);
             assert_true(module.bias == found.bias && module.start == found.start);
             assert_string_equal(found.path, info->dlpi_name);
-            assert_true(module_table_unwind(&found, &table));
-            assert_true(module_table_unwind(&listed, &table));
+            const bool has_table = !lacks_table(found.path);
+            assert_int_equal(module_table_unwind(&found, &table), has_table);
+            assert_int_equal(module_table_unwind(&listed, &table), has_table);
             same_build_id(found.path, module.build_id);
         }
         (*count)++;
@@ -103,6 +115,9 @@ static void every_table_begins_with_an_entry(void **state)
             continue; // a kernel without a vDSO
         }
         assert_true(module_table_find(pcs[i], &span));
+        if (lacks_table(span.path)) {
+            continue;
+        }
         assert_true(module_table_unwind(&span, &table));
         uint64_t entry = eh_first(&table);
         assert_true(entry > span.bias);
