@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb test-deb test-packages test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web aarch64 test-aarch64 viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb deb-aarch64 test-deb test-packages test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web aarch64 test-aarch64 viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -81,6 +81,10 @@ deb: ## build a Debian package in the build directory
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
 	@$(COMPILE)
 	@rm -f $(BUILD)/cairn_*.deb && cd $(BUILD) && cpack -G DEB
+
+deb-aarch64: aarch64 ## build a Debian package for arm64, in build-aarch64
+	@tools/packages.sh install package
+	@rm -f $(BUILD)-aarch64/cairn_*.deb && cd $(BUILD)-aarch64 && cpack -G DEB
 
 test-deb: deb ## check the package with lintian, and try it on a minimal Debian 12; needs Debian's archive
 	@tools/packages.sh install fresh test-deb

@@ -80,7 +80,12 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libdebuginfod1, libcurl4t64 | libcurl4")
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Loaded by name, so dpkg-shlibdeps does not see it.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libmicrohttpd12t64 | libmicrohttpd12")
+if(CMAKE_CROSSCOMPILING) # dpkg knows the libraries of this machine only; all others are linked statically
+    set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+    string(PREPEND CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36), ")
+else()
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
 include(CPack)
