@@ -57,7 +57,7 @@ static struct process_words *open_words(void)
     struct process_words *words = process_words_new();
     if (g_fd < 0 || ftruncate(g_fd, (off_t)WORDS_FILE_BYTES) != 0 ||
         pwrite(g_fd, &magic, sizeof(magic), 0) != sizeof(magic) || words == NULL ||
-        process_words_open(words, &source, 1, WORDS_TINY_NEVER) != ERR_OK)
+        process_words_open(words, &source, 1, NULL) != ERR_OK)
         fail("no words");
     return words;
 }

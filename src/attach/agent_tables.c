@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attach/agent_bytes.h"
+#include "attach/attach_plan.h"
 #include "base/compiler.h"
 #include "host/text/proc_text.h"
 #include "inject/process/loader_list.h"
@@ -170,6 +171,9 @@ write_page(const struct attach *attach, const struct agent_places *places, uint6
                              sizeof(pid)));
     TRY(target_process_write(target, places->page + offsetof(struct agent_page, process_flags),
                              &places->process_flags, sizeof(places->process_flags)));
+    TRY(target_process_write(target, places->page + offsetof(struct agent_page, words),
+                             &places->words, sizeof(places->words)));
+    TRY(attach_plan_tell_sizes(attach));
     // The fields from `attachment` to `python`, in their order.
     const uint64_t fields[] = {places->attachment,       places->process_page,
                                places->session,          stack_top,

@@ -24,7 +24,9 @@ DEFINE_VEC(agent_unwind_vec, struct agent_unwind);
 struct agent_places {
     uint64_t page;
     uint64_t session;
-    uint64_t attachment; // zeroed
+    uint64_t session_bytes; // that are mapped
+    uint64_t words;         // of the session; 0: they are not mapped
+    uint64_t attachment;    // zeroed
     uint64_t process_page;
     const struct agent_unwind_vec *unwind; // borrowed
     uint32_t process_flags;                // of the process: enum process_flags (session/layout.h)

@@ -104,6 +104,9 @@ static enum err hook_module(struct attach *attach,
         return ERR_OK;
     }
     TRY(write_agents_patches(attach, info));
+    if (attach_plan_tell_sizes(attach) != ERR_OK) {
+        return target_refusal_of_write(&attach->inject.target, info);
+    }
     TRY(inject_patch(&attach->inject, &attach->plan, info));
     attach->hooked_count += attach->plan.patches.len;
     return ERR_OK;

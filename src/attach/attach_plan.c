@@ -2,6 +2,7 @@
 #include "attach/attach_plan.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "session/agent_page.h"
+#include "session/books/block_words.h"
 #include "symbols/elf/symbol_table.h"
 
 static void release_module(struct attach_module *module)
@@ -325,6 +327,60 @@ enum err attach_plan_patches(struct attach *attach, struct err_info *info)
         TRY(plan_module(attach, i));
     }
     return ERR_OK;
+}
+
+// glibc has it, musl does not.
+static bool has_pvalloc(const struct allocator_scan *scan)
+{
+    for (size_t i = 0; i < scan->entries.len; i++) {
+        if (strstr(scan->entries.items[i].name, "pvalloc") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_users_names(const struct allocator_scan *scan)
+{
+    for (size_t i = 0; i < scan->entries.len; i++) {
+        if (scan->entries.items[i].is_users) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Return the sizes of an allocator whose blocks may be less than 32 bytes apart.
+static enum words_tiny_below tiny_below(const struct allocator_scan *scan)
+{
+    static const char *const usual[] = {"jemalloc", "mimalloc", "tcmalloc"};
+    if (scan->owner == NULL || has_users_names(scan)) {
+        return WORDS_TINY_SMALL;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
+        if (strcmp(scan->owner, usual[i]) == 0) {
+            return WORDS_TINY_USUAL;
+        }
+    }
+    return strcmp(scan->owner, "libc") == 0 && has_pvalloc(scan) ? WORDS_TINY_NEVER
+                                                                 : WORDS_TINY_SMALL;
+}
+
+enum err attach_plan_tell_sizes(const struct attach *attach)
+{
+    const uint64_t addr = attach->page_addr + offsetof(struct agent_page, tiny_below_bytes);
+    uint32_t before = 0;
+    uint32_t below = 0;
+    TRY(target_process_read(&attach->inject.target, addr, &before, sizeof(before)));
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        const struct allocator_scan *scan = &attach->modules.items[i].scan;
+        if (allocator_scan_has_allocator(scan)) {
+            below = tiny_below(scan) > below ? tiny_below(scan) : below;
+        }
+    }
+    return below > before
+               ? target_process_write(&attach->inject.target, addr, &below, sizeof(below))
+               : ERR_OK;
 }
 
 void attach_plan_release(struct attach *attach)

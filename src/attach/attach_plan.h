@@ -43,5 +43,9 @@ enum err attach_plan_nears(struct attach *attach, struct err_info *info) MUST_US
 // ERR_CORRUPT if the agent in the process is not ours, ERR_NO_MEMORY.
 enum err attach_plan_patches(struct attach *attach, struct err_info *info) MUST_USE;
 
+// Tell the agent from which size on blocks are 32 bytes apart, with the allocators of `modules` and
+// those of earlier calls. ERR_NOT_FOUND if the process has ended.
+enum err attach_plan_tell_sizes(const struct attach *attach) MUST_USE;
+
 // Release the three; they are empty afterwards.
 void attach_plan_release(struct attach *attach);

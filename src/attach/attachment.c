@@ -2,6 +2,7 @@
 // attachment: the steps of attach.h, but for modules that come later (attach_late.c).
 #include "attach/attach.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "attach/agent_bytes.h"
@@ -303,6 +305,33 @@ static enum err check_call(const struct attach *attach,
                                attach->inject.target.pid, what);
 }
 
+// Map the session's file without access: with its words, unless it has none, or address space is
+// scarce.
+static enum err map_session(struct attach *attach,
+                            int session_fd,
+                            int target_fd,
+                            struct agent_places *places,
+                            struct err_info *info)
+{
+    struct stat status;
+    const bool has_words =
+        fstat(session_fd, &status) == 0 && (uint64_t)status.st_size >= SESSION_FILE_BYTES_MAX;
+    places->session_bytes = has_words ? SESSION_FILE_BYTES_MAX : SESSION_BYTES;
+    struct remote_call map = {.number = SYS_mmap,
+                              .arguments = {0, places->session_bytes, PROT_NONE,
+                                            MAP_SHARED | MAP_NORESERVE, (uint64_t)target_fd, 0}};
+    TRY(remote_calls_run(&attach->inject.calls, &map, 1, info));
+    if (has_words && map.result == -ENOMEM) {
+        places->session_bytes = SESSION_BYTES;
+        map.arguments[1] = SESSION_BYTES;
+        TRY(remote_calls_run(&attach->inject.calls, &map, 1, info));
+    }
+    places->session = (uint64_t)map.result;
+    places->words =
+        places->session_bytes > SESSION_BYTES ? places->session + SESSION_WORDS_OFFSET : 0;
+    return check_call(attach, &map, "map memory for the agent", info);
+}
+
 // Map the session, and what the process needs of its own for this attach.
 static enum err map_memory(struct attach *attach,
                            int session_fd,
@@ -310,7 +339,6 @@ static enum err map_memory(struct attach *attach,
                            struct err_info *info)
 {
     enum {
-        SESSION,
         ATTACHMENT,
         PROCESS_PAGE,
         CLOSE,
@@ -321,10 +349,8 @@ static enum err map_memory(struct attach *attach,
     TRY(descriptor_gift_send(&attach->inject,
                              attach->page_addr + offsetof(struct agent_page, scratch), session_fd,
                              &fd, info));
+    TRY(map_session(attach, session_fd, fd, places, info));
     struct remote_call maps[] = {
-        [SESSION] = {.number = SYS_mmap,
-                     .arguments = {0, SESSION_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE,
-                                   (uint64_t)fd, 0}},
         [ATTACHMENT] = {.number = SYS_mmap,
                         .arguments = {0, sizeof(struct agent_attachment), prot, flags, UINT64_MAX,
                                       0}},
@@ -336,14 +362,14 @@ static enum err map_memory(struct attach *attach,
     for (size_t i = 0; i < CLOSE; i++) {
         TRY(check_call(attach, maps + i, "map memory for the agent", info));
     }
-    *places = (struct agent_places){.session = (uint64_t)maps[SESSION].result,
-                                    .attachment = (uint64_t)maps[ATTACHMENT].result,
-                                    .process_page = (uint64_t)maps[PROCESS_PAGE].result};
+    places->attachment = (uint64_t)maps[ATTACHMENT].result;
+    places->process_page = (uint64_t)maps[PROCESS_PAGE].result;
     struct remote_call advice[] = {
         {.number = SYS_mprotect, .arguments = {places->session, SESSION_LANES_OFFSET, prot}},
         {.number = SYS_madvise,
          .arguments = {places->process_page, AGENT_PROCESS_PAGE_BYTES, MADV_WIPEONFORK}},
-        {.number = SYS_madvise, .arguments = {places->session, SESSION_BYTES, MADV_DONTDUMP}},
+        {.number = SYS_madvise,
+         .arguments = {places->session, places->session_bytes, MADV_DONTDUMP}},
     };
     TRY(remote_calls_run(&attach->inject.calls, advice, ARRAY_LEN(advice), info));
     TRY(check_call(attach, advice, "use the session's memory", info));
@@ -413,7 +439,7 @@ static bool notes_exit(const struct attach *attach)
 
 static enum err begin(struct attach *attach, int session_fd, struct err_info *info)
 {
-    struct agent_places places;
+    struct agent_places places = {0};
     CLEANUP(agent_unwind_vec_release) struct agent_unwind_vec unwind = {0};
     TRY(write_unwind(attach, &unwind, info));
     old_session_release(attach);

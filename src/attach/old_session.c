@@ -70,7 +70,8 @@ static bool is_reserved(const struct target_process *target,
            strcmp(target_process_path(target, first->path), "/memfd:cairn-session") == 0 &&
            mapping->inode == first->inode && mapping->path == first->path && mapping->prot == 0 &&
            mapping->start >= session + SESSION_LANES_OFFSET &&
-           mapping->end <= session + SESSION_BYTES && mapping->file_off == mapping->start - session;
+           mapping->end <= session + SESSION_FILE_BYTES_MAX &&
+           mapping->file_off == mapping->start - session;
 }
 
 // Unmap at most REMOTE_CALLS_MAX pieces: there is one more than lanes that were opened apart from

@@ -105,8 +105,10 @@ static void tell(const char *command)
 
 static void open_session(void)
 {
-    assert_int_equal(session_create(&(struct session_options){.max_frames = 64}, &f.session, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        session_create(&(struct session_options){.flags = SESSION_BOOKS, .max_frames = 64},
+                       &f.session, NULL),
+        ERR_OK);
     atomic_store(&f.session.header->state, SESSION_RUNNING);
     atomic_store(&f.session.header->clock_ms, 1);
     memset(&f.aggregator, 0, sizeof(f.aggregator));
@@ -288,6 +290,9 @@ static void the_agent_is_told_what_it_needs(void **state)
     assert_mapping(page.session, both, "/memfd:cairn-session");
     assert_mapping(page.session + SESSION_LANES_OFFSET - 1, both, "/memfd:cairn-session");
     assert_mapping(page.session + SESSION_BYTES - 1, PROT_NONE, "/memfd:cairn-session");
+    assert_int_equal(page.words, page.session + SESSION_WORDS_OFFSET);
+    assert_mapping(page.words, PROT_NONE, "/memfd:cairn-session");
+    assert_mapping(page.words + WORDS_FILE_BYTES - 1, PROT_NONE, "/memfd:cairn-session");
     read_flags(page.session, flags);
     assert_non_null(strstr(flags, " dd")); // not in its core file
     assert_mapping(page.process_page, both, "");

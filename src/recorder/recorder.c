@@ -24,20 +24,19 @@
 #define TICK_MS            1u
 
 // Whether threads can keep their own books. Else the recorder pairs their events in order.
-static bool can_keep_books(const struct recorder_options *options, bool wants_agent)
+static bool can_keep_books(const struct recorder_options *options)
 {
     const bool needs_events = options->logs_events || options->lists_blocks ||
                               options->no_nursery || options->always_holds;
     // Words are as many as blocks: at most a quarter of a heap of small ones.
     const bool needs_fewer =
         options->sample_bytes != 0 || options->may_sample || options->is_short_of_memory;
-    const bool has_agent = wants_agent || options->attach_count != 0; // it has no way to words
-    return options->keeps_books && !needs_events && !needs_fewer && !has_agent;
+    return options->keeps_books && !needs_events && !needs_fewer;
 }
 
-static uint32_t session_flags_of(const struct recorder_options *options, bool wants_agent)
+static uint32_t session_flags_of(const struct recorder_options *options)
 {
-    return (can_keep_books(options, wants_agent) ? SESSION_BOOKS : 0) |
+    return (can_keep_books(options) ? SESSION_BOOKS : 0) |
            (options->follow_children ? SESSION_FOLLOW_CHILDREN | SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->reads_python ? SESSION_PYTHON : 0) |
@@ -92,8 +91,7 @@ static enum err prepare(struct recorder_state *s,
     // without it hash attacks become possible, nothing else
     (void)!getrandom(&seed, sizeof(seed), 0);
     const uint64_t sample_seed = options->sample_seed != 0 ? options->sample_seed : hash_mix(seed);
-    const struct session_options session = {.flags =
-                                                session_flags_of(options, s->preflight.wants_agent),
+    const struct session_options session = {.flags = session_flags_of(options),
                                             .max_frames = options->max_frames,
                                             .sample_bytes = options->sample_bytes,
                                             .sample_seed = sample_seed,
@@ -421,6 +419,7 @@ enum err recorder_run(const struct recorder_options *options,
     outlive_program(s);
     session_clock_stop(&s->clock);
     session_close_door(&s->session);
+    session_give_words_back(&s->session);
     result->has_run = s->is_launched;
     result->wait_status = s->wait_status;
     if (s->has_signals) {

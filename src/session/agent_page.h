@@ -9,6 +9,7 @@
 //                  module lists    the recorder fills the first one, and the agent the other one
 //                                  when the loader has changed something
 //   process page   MADV_WIPEONFORK, so that a forked child learns that it is one
+//   session        all of its file: header and slots; lanes and block words without access
 //
 // Order: everything, then `enabled` (release), then the patches in the code. At a detach the code
 // is restored and `enabled` becomes 0. Threads may still be inside hooks, so all memory stays
@@ -28,7 +29,7 @@
 #include "session/thread_pass.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
-#define AGENT_VERSION            7u
+#define AGENT_VERSION            8u
 #define AGENT_THREADS            4096u // power of two
 #define AGENT_PATCHES_MAX        4096u
 #define AGENT_MODULES_MAX        2048u
@@ -121,7 +122,10 @@ struct agent_page {
     void (*hooks[AGENT_HOOK_COUNT])(void);
     // Likewise, of the stubs of functions that change all registers. NULL: of those too in `hooks`.
     void (*abi_hooks[AGENT_HOOK_COUNT])(void);
-    uint64_t unused[AGENT_HOT_OFFSET / 8 - AGENT_SCRATCH_WORDS - 2 * AGENT_HOOK_COUNT - 3];
+    // Address of the session's block words, mapped without access; 0: they are not, or (T) not any
+    // more.
+    uint64_t words;
+    uint64_t unused[AGENT_HOT_OFFSET / 8 - AGENT_SCRATCH_WORDS - 2 * AGENT_HOOK_COUNT - 4];
     uint64_t attachment;        // address of a struct agent_attachment
     uint64_t process_page;      // address of a zeroed page that is wiped in a forked child
     uint64_t session;           // address of the whole session, mapped without access to its lanes
@@ -132,6 +136,9 @@ struct agent_page {
     _Atomic uint32_t enabled;
     // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.
     _Atomic int32_t tid_offset;
+    // R: smaller blocks of the process have tiny words (target/producer/words). It rises before the
+    // first hook of another allocator.
+    _Atomic uint32_t tiny_below_bytes;
 };
 _Static_assert(sizeof(struct agent_page) <= 4096, "one page");
 _Static_assert(offsetof(struct agent_page, attachment) == AGENT_HOT_OFFSET, "apart from the rest");

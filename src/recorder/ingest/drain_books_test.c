@@ -164,7 +164,7 @@ static void open_world(struct world *w, uint32_t threads)
     assert_non_null(w->words);
     const struct words_source source = {
         .base = SESSION_WORDS_OFFSET, .open = open_again, .context = &w->f.on.session};
-    assert_int_equal(process_words_open(w->words, &source, 1, WORDS_TINY_NEVER), ERR_OK);
+    assert_int_equal(process_words_open(w->words, &source, 1, NULL), ERR_OK);
     for (uint32_t i = 0; i < BLOCKS; i++) {
         assert_int_equal(pthread_mutex_init(&w->places[i].lock, NULL), 0);
     }

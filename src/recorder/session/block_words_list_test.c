@@ -56,7 +56,8 @@ static void list(int fd, uint32_t process, struct found *found)
     }
 }
 
-static struct process_words *open_words(int *fd, uint32_t process, uint32_t tiny_below)
+static struct process_words *
+open_words(int *fd, uint32_t process, const _Atomic uint32_t *tiny_below)
 {
     const struct words_source source = {.open = words_file_again, .context = fd};
     struct process_words *words = process_words_new();
@@ -152,7 +153,7 @@ static void regions_are_listed_in_order(void **state)
     struct found *found = calloc(1, sizeof(*found));
     int fd = words_file_new();
     assert_non_null(found);
-    struct process_words *words = open_words(&fd, 1, WORDS_TINY_NEVER);
+    struct process_words *words = open_words(&fd, 1, NULL);
     static const uint64_t addresses[] = {0x7fffffff0000, 0x10000000, 0x7f0000000000,
                                          0x20000000 | WIRE_CUSTOM_BLOCK, 0x555500000000};
     for (uint32_t i = 0; i < 5; i++) {
@@ -205,7 +206,7 @@ static void others_are_served_between_chunks(void **state)
         STEP = 256,
     };
     int fd = words_file_new();
-    struct process_words *words = open_words(&fd, 1, WORDS_TINY_NEVER);
+    struct process_words *words = open_words(&fd, 1, NULL);
     for (uint32_t i = 0; i < BLOCKS; i++) {
         const struct word_block block = {.address = 0x7f0000000000 + (uint64_t)i * STEP,
                                          .size_bytes = 100,
@@ -234,7 +235,7 @@ static void entries_are_listed_in_order(void **state)
     struct found *found = calloc(1, sizeof(*found));
     int fd = words_file_new();
     assert_non_null(found);
-    struct process_words *words = open_words(&fd, 1, WORDS_TINY_NEVER);
+    struct process_words *words = open_words(&fd, 1, NULL);
     struct words_ended ended;
     struct word_block taken;
     for (uint32_t i = 0; i < 6000; i++) {

@@ -228,13 +228,19 @@ void session_close_door(struct session *session)
     }
 }
 
-void session_release(struct session *session)
+void session_give_words_back(const struct session *session)
 {
     if (session->words != NULL) {
-        // Recorded processes that live keep the mapping, but need no words any more.
         (void)fallocate(session->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                         (off_t)(SESSION_WORDS_OFFSET + WORDS_HEADER_BYTES),
                         (off_t)(WORDS_FILE_BYTES - WORDS_HEADER_BYTES));
+    }
+}
+
+void session_release(struct session *session)
+{
+    if (session->words != NULL) {
+        session_give_words_back(session);
         (void)munmap(session->words, sizeof(*session->words));
         session->words = NULL;
     }

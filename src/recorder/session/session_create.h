@@ -49,6 +49,9 @@ uint64_t session_stamp(const struct session *session);
 void session_wipe_words(const struct session *session, uint32_t number);
 
 // Unmap and close; recorded processes keep their mapping. The caller sets SESSION_ENDED before.
+// Give back the memory of all words: recording is over. Processes that live keep their mapping.
+void session_give_words_back(const struct session *session);
+
 void session_release(struct session *session);
 
 // Open the door if a process requests it (session_door.h). On failure the process is notified.

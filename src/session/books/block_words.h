@@ -101,6 +101,13 @@ static inline uint64_t birth_time_ms(uint64_t code, uint32_t bits)
 #define WORD_BIRTH_BITS(grain_bits) (WORD_ROW_AT - WORD_BIRTH_AT(grain_bits))
 _Static_assert(WORD_BIRTH_BITS(WORDS_MIDDLE_BITS) == WORD_BIRTH_BITS_MIDDLE, "the fewest");
 
+// Sizes from which a block has a word for 32 bytes to itself, by what the allocator does.
+enum words_tiny_below {
+    WORDS_TINY_NEVER = 0,   // glibc: 32 bytes and more from start to start
+    WORDS_TINY_USUAL = 17,  // jemalloc, mimalloc, tcmalloc: requests of 16 bytes may be 8 apart
+    WORDS_TINY_SMALL = 256, // any: small and larger blocks may share 32 bytes, as in musl
+};
+
 // Which tables have had words of blocks that start in 4,096 bytes of address. P sets them, and they
 // stay. The others need no look, which would cost a cache line, and memory where there was a hole.
 struct words_page {

@@ -63,14 +63,16 @@ enum err process_entry_find_session(struct session_mapping *mapping)
     return ERR_OK;
 }
 
-// It has no way to the session's file.
-void process_entry_open_words(struct process_words *words,
-                              const struct session_mapping *mapping,
-                              uint32_t number)
+_Static_assert(sizeof(struct process_page) <= AGENT_PROCESS_PAGE_BYTES, "one page is wiped");
+
+uint64_t *process_entry_mapped_words(void)
 {
-    (void)words;
-    (void)mapping;
-    (void)number;
+    return &g_agent_page.words;
+}
+
+const _Atomic uint32_t *process_entry_tiny_below(void)
+{
+    return &g_agent_page.tiny_below_bytes;
 }
 
 uint32_t process_entry_flags(bool is_forked)

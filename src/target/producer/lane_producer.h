@@ -96,11 +96,11 @@ struct lane_producer {
     uint64_t fine_birth;                       // of this tick, as it is in a word of that table
     uint64_t middle_birth;
     uint64_t coarse_birth;
-    uint32_t slice_bits;       // a slice has 1 << slice_bits ms
-    uint32_t tiny_below_bytes; // of `words`
-    uint32_t *rows;            // borrowed: by stack slot, the number of its row
-    uint32_t last_row;         // of the thread's latest allocation
-    struct freed_table *freed; // borrowed; NULL: nothing is held while events have stamps
+    const _Atomic uint32_t *tiny_below; // of `words`
+    uint32_t slice_bits;                // a slice has 1 << slice_bits ms
+    uint32_t last_row;                  // of the thread's latest allocation
+    uint32_t *rows;                     // borrowed: by stack slot, the number of its row
+    struct freed_table *freed;          // borrowed; NULL: nothing is held while events have stamps
 };
 
 // Begin to write into a lane that was just claimed.

@@ -58,7 +58,7 @@ static struct process_words *g_words;
 static char g_words_path[256];
 static atomic_uint g_threads;
 static atomic_uint g_state; // 0: not checked yet, 1: being checked, 2: active, 3: disabled
-static uint32_t g_tiny_below;
+static _Atomic uint32_t g_tiny_below;
 static bool g_puts_back;
 static bool g_takes_first;
 static pthread_key_t g_at_end;
@@ -136,7 +136,7 @@ static long open_words(const void *unused)
 static bool open_own_words(void)
 {
     const struct words_source source = {.open = open_words};
-    return process_words_open(g_words, &source, (uint32_t)getpid(), g_tiny_below) == ERR_OK;
+    return process_words_open(g_words, &source, (uint32_t)getpid(), &g_tiny_below) == ERR_OK;
 }
 
 static bool is_left_out(const char *rule)

@@ -71,6 +71,23 @@ static void end_earlier_image(struct session_header *session, uint32_t index)
     }
 }
 
+static long open_memory(const void *mapping)
+{
+    const struct session_mapping *session = mapping;
+    return session_open_memory(&session->place);
+}
+
+// Open the words of this process, by the number that names it there.
+static void open_words(uint32_t number)
+{
+    const struct words_source source = {.base = SESSION_WORDS_OFFSET,
+                                        .open = open_memory,
+                                        .context = &g_image.mapping,
+                                        .mapped = process_entry_mapped_words()};
+    (void)!process_words_open(&g_process->words, &source, number,
+                              process_entry_tiny_below()); // if not, events are sent
+}
+
 // Fill the slot in and open the session to the hooks. `begun`: an earlier reading of the clock.
 static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t begun)
 {
@@ -96,8 +113,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
         session_wake_recorder(session);
     }
     if ((session->flags & SESSION_BOOKS) != 0) {
-        process_entry_open_words(&g_process->words, &g_image.mapping,
-                                 words_process_number(slot->join_number));
+        open_words(words_process_number(slot->join_number));
         if ((flags & PROCESS_FORKED) == 0) {
             end_earlier_image(session, index);
         }

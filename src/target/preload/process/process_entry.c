@@ -66,29 +66,19 @@ enum err process_entry_find_session(struct session_mapping *mapping)
     return ERR_OK;
 }
 
-static long open_memory(const void *mapping)
+uint64_t *process_entry_mapped_words(void)
 {
-    const struct session_mapping *session = mapping;
-    return session_open_memory(&session->place);
+    return NULL;
 }
 
-// Return from which size on a block has a word of 32 bytes to itself: with glibc's malloc each has.
-static uint32_t tiny_below(void)
+// With glibc's malloc each block has a word of 32 bytes to itself.
+const _Atomic uint32_t *process_entry_tiny_below(void)
 {
+    static const _Atomic uint32_t small = WORDS_TINY_SMALL;
     uint64_t address;
     memcpy(&address, &g_real.malloc, sizeof(address));
     const struct link_map *libc = definition_module_at((uint64_t)gnu_get_libc_version);
-    return libc != NULL && definition_module_at(address) == libc ? WORDS_TINY_NEVER
-                                                                 : WORDS_TINY_SMALL;
-}
-
-void process_entry_open_words(struct process_words *words,
-                              const struct session_mapping *mapping,
-                              uint32_t number)
-{
-    const struct words_source source = {
-        .base = SESSION_WORDS_OFFSET, .open = open_memory, .context = mapping};
-    (void)!process_words_open(words, &source, number, tiny_below()); // if not, events are sent
+    return libc != NULL && definition_module_at(address) == libc ? NULL : &small;
 }
 
 uint32_t process_entry_flags(bool is_forked)

@@ -13,7 +13,6 @@
 #include "base/err.h"
 
 struct process_page;
-struct process_words;
 struct session_mapping;
 
 // Whether this process may join by now.
@@ -33,11 +32,12 @@ bool process_entry_is_forked(bool was_in);
 // Map the session of a fresh image. On failure the process is not recorded.
 enum err process_entry_find_session(struct session_mapping *mapping) MUST_USE;
 
-// Open the words of this process (target/producer/words), by the number that names it there.
-// Without memory of words it keeps no book.
-void process_entry_open_words(struct process_words *words,
-                              const struct session_mapping *mapping,
-                              uint32_t number);
+// Return where the address of the session's words is (words_source.mapped); NULL: its file has to
+// be opened.
+uint64_t *process_entry_mapped_words(void);
+
+// Return the sizes below which blocks have tiny words (process_words_open); NULL: none.
+const _Atomic uint32_t *process_entry_tiny_below(void);
 
 // Return the enum process_flags of this image, without PROCESS_FORKED.
 uint32_t process_entry_flags(bool is_forked);

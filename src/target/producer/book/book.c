@@ -48,7 +48,7 @@ void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *
 {
     p->words = words;
     book_follow_scopes(p);
-    p->tiny_below_bytes = words->tiny_below_bytes;
+    p->tiny_below = words->tiny_below;
     p->rows = rows;
     p->lane->nursery.is_holding = 0;
     p->lane->keeps_book = 1;

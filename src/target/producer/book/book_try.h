@@ -131,7 +131,7 @@ book_try_place(const struct lane_producer *p, uint64_t address, uint64_t size_by
         word = book_fine_of(&at);
         *said =
             p->fine_birth | size_bytes << WORD_START_BITS_OF(WORDS_FINE_BITS) | (address >> 3 & 3);
-        return LIKELY(size_bytes >= p->tiny_below_bytes) &&
+        return LIKELY(size_bytes >= atomic_load_explicit(p->tiny_below, memory_order_relaxed)) &&
                        book_is_free(&at, address, word, BOOK_NOTE_FINE)
                    ? word
                    : NULL;

@@ -27,7 +27,7 @@ static struct process_words *open_words(int *fd)
     *fd = words_file_new();
     struct process_words *words = process_words_new();
     assert_non_null(words);
-    assert_int_equal(process_words_open(words, &source, 1, WORDS_TINY_NEVER), ERR_OK);
+    assert_int_equal(process_words_open(words, &source, 1, NULL), ERR_OK);
     return words;
 }
 

@@ -96,8 +96,11 @@ ALWAYS_INLINE struct words_at words_at(struct words_region *region, uint64_t add
 // The program's own allocator may place its blocks anywhere.
 ALWAYS_INLINE uint64_t words_tiny_below(const struct process_words *words, uint64_t address)
 {
+    // Relaxed: it rises before the first block that needs it.
+    const _Atomic uint32_t *below = words->tiny_below;
     return UNLIKELY((address & WIRE_CUSTOM_BLOCK) != 0) ? WORDS_TINY_SMALL
-                                                        : words->tiny_below_bytes;
+           : LIKELY(below != NULL) ? atomic_load_explicit(below, memory_order_relaxed)
+                                   : WORDS_TINY_NEVER;
 }
 
 // Relaxed: see "Order" above.

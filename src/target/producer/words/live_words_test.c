@@ -43,7 +43,7 @@ struct script {
     uint32_t birth;
 };
 
-static void open_words(int *fd, struct process_words **words, uint32_t tiny_below)
+static void open_words(int *fd, struct process_words **words, const _Atomic uint32_t *tiny_below)
 {
     const struct words_source source = {.open = words_file_again, .context = fd};
     *fd = words_file_new();
@@ -59,9 +59,11 @@ static struct script *script_new(enum test_allocator allocator, uint64_t seed)
     s->random = seed * 77 + 1;
     heap_init(&s->heap, allocator);
     s->naive.base = s->heap.base;
-    s->naive.tiny_below =
-        allocator == ALLOCATOR_CUSTOM ? WORDS_TINY_SMALL : heap_tiny_below(allocator);
-    open_words(&s->fd, &s->words, heap_tiny_below(allocator));
+    const _Atomic uint32_t *tiny_below = heap_tiny_below(allocator);
+    s->naive.tiny_below = allocator == ALLOCATOR_CUSTOM ? WORDS_TINY_SMALL
+                          : tiny_below != NULL          ? *tiny_below
+                                                        : WORDS_TINY_NEVER;
+    open_words(&s->fd, &s->words, tiny_below);
     return s;
 }
 
@@ -178,7 +180,7 @@ static void sizes_are_exact(void **state)
     (void)state;
     int fd;
     struct process_words *words;
-    open_words(&fd, &words, WORDS_TINY_USUAL);
+    open_words(&fd, &words, heap_tiny_below(ALLOCATOR_CLASSES));
     static const uint64_t sizes[] = {0,    1,    16,     17,     255,     256,
                                      4095, 4096, 131071, 131072, 1 << 20, 1ULL << 40};
     for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -209,7 +211,7 @@ static void what_has_no_place_is_refused(void **state)
     struct process_words *words;
     struct words_ended ended;
     struct word_block found = {0};
-    open_words(&fd, &words, WORDS_TINY_NEVER);
+    open_words(&fd, &words, NULL);
     static const uint64_t addresses[] = {0x7f0000000004, 1ULL << 47, 1ULL << 56, 1ULL << 63,
                                          UINT64_MAX & ~(uint64_t)7};
     for (uint32_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
@@ -239,7 +241,7 @@ static void an_unrecorded_block_leaves_no_word(void **state)
     int fd;
     struct process_words *words;
     struct words_ended ended;
-    open_words(&fd, &words, WORDS_TINY_NEVER);
+    open_words(&fd, &words, NULL);
     for (uint64_t size = 0; size < 10000; size += 200) {
         const struct word_block block = {.address = 0x7f0000000008, .size_bytes = size};
         assert_true(words_put(words, &block, &ended));
@@ -258,7 +260,7 @@ static void a_stale_word_ends_once(void **state)
     struct process_words *words;
     struct words_ended ended;
     struct word_block found = {0};
-    open_words(&fd, &words, WORDS_TINY_NEVER);
+    open_words(&fd, &words, NULL);
     const struct word_block old = {.address = 0x7f0000000010, .size_bytes = 1 << 20, .row = 1};
     const struct word_block fresh = {.address = 0x7f0000000020, .size_bytes = 5000, .row = 2};
     assert_true(words_put(words, &old, &ended));
@@ -381,7 +383,7 @@ static void count_words(struct shared *on)
         if (at % 32 == 0) {
             count_word(on, word_load(words.fine));
         }
-        if (heap_tiny_below(on->heap.allocator) != 0) {
+        if (heap_tiny_below(on->heap.allocator) != NULL) {
             count_word(on, word_load(words.tiny));
         }
     }
@@ -451,7 +453,7 @@ static void a_handler_changes_no_other_word(void **state)
     const struct itimerval never = {{0}, {0}};
     const struct sigaction action = {.sa_handler = handle};
     struct sigaction before;
-    open_words(&fd, &g_handled.words, WORDS_TINY_USUAL);
+    open_words(&fd, &g_handled.words, heap_tiny_below(ALLOCATOR_CLASSES));
     g_handled.base = 0x555500000000;
     assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
@@ -484,7 +486,7 @@ static int act_as_child(struct process_words *words, const int *fd, const struct
     if (words_put(words, old, &ended) || words_take(words, old->address, &found)) {
         return 1;
     }
-    if (process_words_open(words, &source, 2, WORDS_TINY_NEVER) != ERR_OK ||
+    if (process_words_open(words, &source, 2, NULL) != ERR_OK ||
         words_take(words, old->address, &found)) {
         return 2;
     }
@@ -501,7 +503,7 @@ static void a_child_has_words_of_its_own(void **state)
     struct words_ended ended;
     struct word_block found = {0};
     const struct word_block block = {.address = 0x7f0000000040, .size_bytes = 40, .row = 5};
-    open_words(&fd, &words, WORDS_TINY_NEVER);
+    open_words(&fd, &words, NULL);
     assert_true(words_put(words, &block, &ended));
     const pid_t child = fork();
     if (child == 0) {
@@ -527,7 +529,7 @@ static void handles_do_not_end_each_other(void **state)
     struct process_words *words;
     struct words_ended ended;
     struct word_block found;
-    open_words(&fd, &words, WORDS_TINY_NEVER);
+    open_words(&fd, &words, NULL);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         const uint64_t first = WIRE_CUSTOM_BLOCK | 0x7f0000000000 | i << 20;
         const struct word_block block = {.address = first, .size_bytes = sizes[i], .row = 5};

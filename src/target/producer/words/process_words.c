@@ -37,9 +37,20 @@ struct process_words *process_words_new(void)
     return words;
 }
 
+static const _Atomic uint32_t g_tiny_never = WORDS_TINY_NEVER;
+
+// Return the words, if all of them are mapped; else NULL.
+static char *mapped_words(const struct words_source *source)
+{
+    return source->mapped != NULL ? (char *)*source->mapped : NULL;
+}
+
 // Map a part of the file without access. NULL if the kernel refuses.
 static void *map_part(const struct words_source *source, uint64_t offset, size_t len_bytes)
 {
+    if (mapped_words(source) != NULL) {
+        return mapped_words(source) + offset;
+    }
     const long fd = source->open(source->context);
     if (sys_failed(fd)) {
         return NULL;
@@ -52,6 +63,14 @@ static void *map_part(const struct words_source *source, uint64_t offset, size_t
     }
     (void)sys_madvise((void *)at, len_bytes, MADV_DONTDUMP); // only spares core files its pages
     return (void *)at;
+}
+
+// Unmap what map_part has returned.
+static void unmap_part(const struct words_source *source, void *part, size_t len_bytes)
+{
+    if (mapped_words(source) == NULL) {
+        (void)sys_munmap(part, len_bytes); // cannot fail for our own mapping
+    }
 }
 
 static bool make_accessible(void *part, size_t len_bytes)
@@ -117,7 +136,7 @@ static uint64_t window_of(struct process_words *words, uint32_t index, bool has_
         return fresh != 0 ? fresh : window;
     }
     if (window_room(fresh) != NULL) {
-        (void)sys_munmap(window_room(fresh), WINDOW_BYTES); // cannot fail for our own mapping
+        unmap_part(&words->source, window_room(fresh), WINDOW_BYTES);
     }
     give_up_group(words->file, window_group(fresh));
     return window;
@@ -127,7 +146,7 @@ static struct words_file *map_file(const struct words_source *source)
 {
     struct words_file *file = map_part(source, 0, sizeof(*file));
     if (file != NULL && !make_accessible(file, sizeof(*file))) {
-        (void)sys_munmap(file, sizeof(*file)); // as above
+        unmap_part(source, file, sizeof(*file));
         return NULL;
     }
     return file;
@@ -146,7 +165,7 @@ static void reserve_entries(struct process_words *words, uint64_t window)
 enum err process_words_open(struct process_words *words,
                             const struct words_source *source,
                             uint32_t process,
-                            uint32_t tiny_below_bytes)
+                            const _Atomic uint32_t *tiny_below)
 {
     struct words_file *file = map_file(source);
     if (file == NULL || file->magic != WORDS_MAGIC) {
@@ -155,7 +174,7 @@ enum err process_words_open(struct process_words *words,
     words->file = file;
     words->source = *source;
     words->process = process;
-    words->tiny_below_bytes = tiny_below_bytes;
+    words->tiny_below = tiny_below != NULL ? tiny_below : &g_tiny_never;
     words->taken = 1; // by the entries
     words->directory = page_alloc(DIRECTORY_BYTES);
     uint64_t window = words->directory != NULL ? window_of(words, 0, true) : 0;
@@ -168,7 +187,7 @@ enum err process_words_open(struct process_words *words,
         window = window_of(words, 0, false);
     }
     if (window == 0) {
-        (void)sys_munmap(file, sizeof(*file)); // cannot fail for our own mapping
+        unmap_part(source, file, sizeof(*file));
         words->file = NULL;
         return ERR_NO_MEMORY;
     }
@@ -236,6 +255,12 @@ static struct words_region *map_region(struct process_words *words,
     return region;
 }
 
+// Whether blocks of malloc may ever have tiny words.
+static bool may_have_tiny(const struct process_words *words)
+{
+    return words->tiny_below != &g_tiny_never;
+}
+
 struct words_region *process_words_map(struct process_words *words, uint64_t address)
 {
     // Relaxed: a thread that does not see it tries in vain.
@@ -244,12 +269,15 @@ struct words_region *process_words_map(struct process_words *words, uint64_t add
         return NULL;
     }
     // The tiny words are most of a region. mlockall would populate them.
-    const bool has_tiny = words->tiny_below_bytes != 0 || (address & WIRE_CUSTOM_BLOCK) != 0;
+    const bool has_tiny = may_have_tiny(words) || (address & WIRE_CUSTOM_BLOCK) != 0;
     const size_t len_bytes =
         has_tiny ? sizeof(struct words_region) : offsetof(struct words_region, tiny);
+    // With the agent no handler may keep a coroutine in the midst: attach/old_session.h.
+    const uint64_t blocked = signals_block();
     _Atomic(struct words_region *) *directory = directory_of(words, address);
     struct words_region *region =
         directory != NULL ? map_region(words, directory, words_place(address), len_bytes) : NULL;
+    signals_restore(blocked);
     if (region == NULL) {
         atomic_store_explicit(&words->has_refused, true, memory_order_relaxed);
     }
@@ -266,20 +294,33 @@ static struct entry_bucket *map_chunk(const struct process_words *words, uint32_
     return at != NULL && make_accessible(at, len_bytes) ? at : NULL;
 }
 
-struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t chunk)
+// Map a chunk that is as `found` says, unless another thread of ours, or a handler, is as far: ours
+// stays unused then.
+static struct entry_bucket *
+use_chunk(struct process_words *words, uint32_t chunk, struct entry_bucket *found)
 {
-    // Relaxed: the chunk was mapped before its address was stored, and stays.
-    struct entry_bucket *found = atomic_load_explicit(words->chunks + chunk, memory_order_relaxed);
     while (found == NULL || found == WORDS_CHUNK_ALONE) {
         struct entry_bucket *fresh =
             map_chunk(words, chunk, found == WORDS_CHUNK_ALONE || words->entries_room == NULL);
-        // Another thread of ours, or a handler, may be as far: ours stays unused then.
         if (fresh == NULL ||
             atomic_compare_exchange_strong_explicit(words->chunks + chunk, &found, fresh,
                                                     memory_order_relaxed, memory_order_relaxed)) {
             return fresh;
         }
     }
+    return found;
+}
+
+struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t chunk)
+{
+    // Relaxed: the chunk was mapped before its address was stored, and stays.
+    struct entry_bucket *found = atomic_load_explicit(words->chunks + chunk, memory_order_relaxed);
+    if (found != NULL && found != WORDS_CHUNK_ALONE) {
+        return found;
+    }
+    const uint64_t blocked = signals_block(); // as in process_words_map
+    found = use_chunk(words, chunk, found);
+    signals_restore(blocked);
     return found;
 }
 
@@ -315,10 +356,25 @@ static void shrink_region(const struct process_words *words, uint64_t window, ui
     const uint32_t number = window_group(window) * WORDS_GROUP + place;
     const uint64_t note = atomic_load_explicit(words->file->regions + number, memory_order_relaxed);
     const bool is_custom = (uint32_t)note > WORDS_CUSTOM_REGIONS; // or the entries
-    if (note != 0 && !is_custom && words->tiny_below_bytes == 0) {
+    if (note != 0 && !is_custom && !may_have_tiny(words)) {
         struct words_region *region = (struct words_region *)(void *)window_room(window) + place;
         (void)sys_munmap(region->tiny, sizeof(region->tiny)); // refused, it stays reserved
     }
+}
+
+// Give back the groups of other processes, and those that are free. The words are all mapped.
+static void shrink_mapping(const struct process_words *words)
+{
+    char *mapped = mapped_words(&words->source);
+    for (uint32_t group = 0; group < WORDS_GROUPS; group++) {
+        // Relaxed: its own. A group that another thread claims meanwhile cannot be used any more.
+        if (atomic_load_explicit(words->file->owners + group, memory_order_relaxed) !=
+            words->process) {
+            (void)sys_munmap(mapped + words_region_offset(group * WORDS_GROUP),
+                             WINDOW_BYTES); // refused, it stays reserved
+        }
+    }
+    *words->source.mapped = 0;
 }
 
 void process_words_map_leanly(struct process_words *words)
@@ -344,6 +400,9 @@ void process_words_map_leanly(struct process_words *words)
         left -= used;
     }
     shrink_entries(words);
+    if (mapped_words(&words->source) != NULL) {
+        shrink_mapping(words);
+    }
 }
 
 uint32_t process_words_new_row(struct process_words *words)

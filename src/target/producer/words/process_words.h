@@ -37,13 +37,9 @@ struct words_source {
     uint64_t base;
     long (*open)(const void *context);
     const void *context;
-};
-
-// Sizes from which a block has a word for 32 bytes to itself, by what the allocator does.
-enum words_tiny_below {
-    WORDS_TINY_NEVER = 0,   // glibc: 32 bytes and more from start to start
-    WORDS_TINY_USUAL = 17,  // jemalloc, mimalloc, tcmalloc: requests of 16 bytes may be 8 apart
-    WORDS_TINY_SMALL = 256, // any: small and larger blocks may share 32 bytes, as in musl
+    // Where the address of the words is, if all of them are mapped without access, as the recorder
+    // does it for the agent: then nothing needs to be opened. 0 there: no more. NULL: they are not.
+    uint64_t *mapped;
 };
 
 // Room for a group of regions, mapped at once and without access: the file need not be opened again
@@ -58,13 +54,13 @@ struct process_words {
     _Atomic(_Atomic(struct words_region *) *) custom_directory;
     struct words_file *file; // NULL: not open, or wiped by a fork
     struct words_source source;
-    uint32_t process;           // names the process in the file
-    uint32_t tiny_below_bytes;  // enum words_tiny_below
-    _Atomic uint32_t row_count; // numbers that were taken
-    _Atomic uint32_t taken;     // regions that were taken
-    _Atomic bool has_refused;   // a region could not be mapped
-    uint32_t entries_number;    // of the region of entries
-    char *entries_room;         // its room; NULL: each chunk is mapped alone
+    uint32_t process;                   // names the process in the file
+    _Atomic uint32_t row_count;         // numbers that were taken
+    const _Atomic uint32_t *tiny_below; // borrowed; enum words_tiny_below; NULL: wiped by a fork
+    _Atomic uint32_t taken;             // regions that were taken
+    _Atomic bool has_refused;           // a region could not be mapped
+    uint32_t entries_number;            // of the region of entries
+    char *entries_room;                 // its room; NULL: each chunk is mapped alone
     _Atomic(struct entry_bucket *) chunks[ENTRY_CHUNKS];
     _Atomic uint64_t windows[WORDS_WINDOWS_MAX];
 };
@@ -79,10 +75,12 @@ ALWAYS_INLINE bool process_words_are_open(const struct process_words *words)
 struct process_words *process_words_new(void);
 
 // Open the file of words for this process. The page may be a new one, or one that a fork has wiped.
+// `tiny_below` stays as long as the process lives, and may rise before an allocator is used that
+// needs it. NULL: WORDS_TINY_NEVER.
 MUST_USE enum err process_words_open(struct process_words *words,
                                      const struct words_source *source,
                                      uint32_t process,
-                                     uint32_t tiny_below_bytes);
+                                     const _Atomic uint32_t *tiny_below);
 
 // Return the region of an address that has a place, and map it first if necessary. NULL: it cannot
 // be mapped.

@@ -39,12 +39,12 @@ struct test_heap {
     uint32_t page_class[HEAP_BYTES / HEAP_PAGE];
 };
 
-static inline uint32_t heap_tiny_below(enum test_allocator allocator)
+// Return the sizes that have tiny words; NULL: none, or the address says it.
+static inline const _Atomic uint32_t *heap_tiny_below(enum test_allocator allocator)
 {
-    return allocator == ALLOCATOR_GLIBC     ? WORDS_TINY_NEVER
-           : allocator == ALLOCATOR_CLASSES ? WORDS_TINY_USUAL
-           : allocator == ALLOCATOR_SLOTS   ? WORDS_TINY_SMALL
-                                            : WORDS_TINY_NEVER; // the address says it
+    static const _Atomic uint32_t below[ALLOCATOR_COUNT] = {
+        [ALLOCATOR_CLASSES] = WORDS_TINY_USUAL, [ALLOCATOR_SLOTS] = WORDS_TINY_SMALL};
+    return below[allocator] != WORDS_TINY_NEVER ? below + allocator : NULL;
 }
 
 static inline void heap_init(struct test_heap *heap, enum test_allocator allocator)
