@@ -109,10 +109,10 @@ def freezing(process, version):
         (group / state).write_text(frozen)
         wait_until(lambda: all_frozen in (group / answer).read_text(), "a frozen group")
         yield
-        (group / state).write_text(thawed)
+    finally:
+        (group / state).write_text(thawed)  # also after a failure: what is frozen does not end
         process.kill()
         process.wait()
-    finally:
         wait_until(lambda: (group / "cgroup.procs").read_text() == "", "an empty group")
         group.rmdir()
 
