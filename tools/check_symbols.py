@@ -46,7 +46,6 @@ OPENERS = {
     "recorder/memory/memory_areas.c": "files of /proc",
     "recorder/memory/own_memory.c": "files of /proc",
     "recorder/output/checkpoint.c": "memory of its own",
-    "recorder/output/event_log.c": "the event log",
     "recorder/output/rotation.c": "the folder of the recording",
     "recorder/processes/pending_processes.c": "files of /proc",
     "recorder/processes/pid_lookup.c": "files of /proc",

@@ -142,11 +142,6 @@ SHARES = {"ROWS": {6: 5, 8: 7, 10: 9}, "CELL": {4: 3, 6: 5}, "COHO": {5: 4}, "SI
           "LIFB": {4: 3}}
 
 
-EVENTS = [
-    (1, "time_ms", 64, 0), (2, "address", 64, 0), (3, "size_bytes", 64, 0), (4, "kind", 32, 0),
-    (5, "process", 32, 0), (6, "thread", 32, NONE), (7, "row", 32, NONE), (8, "others", 32, 0)]
-
-
 class FormatError(Exception):
     """The bytes violate the format."""
 
@@ -381,11 +376,6 @@ def read(data):
     generation, snapshot = choose_snapshot(chunks)
     tables = {name: [] for name, _ in TABLES.values()}
     tables["strings"] = []
-    events = []
-    for chunk in chunks:
-        if chunk.kind == "EVNT":
-            require(chunk.generation == 0, "events within a snapshot")
-            events += entries_of(chunk.payload(), EVENTS, events)
     stored = {}
     for chunk in snapshot:
         kind = chunk.kind
@@ -400,7 +390,7 @@ def read(data):
     if is_whole(snapshot):
         require(announced == stored, "not as announced")
     return {"generation": generation, "complete": is_finished and is_whole(snapshot),
-            **({"events": events} if events else {}), **tables}
+            **tables}
 
 
 def announcement(payload):

@@ -207,8 +207,6 @@ static MUST_USE enum err check_rotation(const struct record_fields *fields,
     const struct mistake mistakes[] = {
         {rotation->every_ms != 0 && rotation->every_ms < SHORTEST_MS,
          "--rotate: the shortest time is a second"},
-        {fields->rotate != NULL && settings->recorder.logs_events,
-         "--rotate and --events cannot be combined"},
         {is_bounded && !is_fixed,
          "--keep and --max-disk need --output with a name without %p, so that the files of earlier "
          "runs are found"},
@@ -222,10 +220,8 @@ static MUST_USE enum err check_follow(const struct record_fields *fields, struct
     if (!fields->follows) {
         return ERR_OK;
     }
-    if (fields->attached.len == 0 || fields->words.settings.recorder.logs_events) {
-        return err_set(info, ERR_INVALID,
-                       fields->attached.len == 0 ? "--follow needs --name"
-                                                 : "--events and --follow cannot be combined");
+    if (fields->attached.len == 0) {
+        return err_set(info, ERR_INVALID, "--follow needs --name");
     }
     for (size_t i = 0; i < fields->attached.len; i++) {
         const struct option_word *word = fields->attached.items + i;

@@ -26,8 +26,7 @@
 // Whether threads can keep their own books. Else the recorder pairs their events in order.
 static bool can_keep_books(const struct recorder_options *options)
 {
-    const bool needs_events = options->logs_events || options->lists_blocks ||
-                              options->no_nursery || options->always_holds;
+    const bool needs_events = options->lists_blocks || options->no_nursery || options->always_holds;
     // Words are as many as blocks: at most a quarter of a heap of small ones.
     const bool needs_fewer =
         options->sample_bytes != 0 || options->may_sample || options->is_short_of_memory;
@@ -42,8 +41,7 @@ static uint32_t session_flags_of(const struct recorder_options *options)
            (options->reads_python ? SESSION_PYTHON : 0) |
            (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
            (options->always_holds ? SESSION_ALWAYS_HOLD : 0) |
-           (options->no_nursery || options->logs_events || options->lists_blocks ||
-                    options->sample_bytes != 0
+           (options->no_nursery || options->lists_blocks || options->sample_bytes != 0
                 ? SESSION_NO_NURSERY // coalesced pairs have no addresses; chosen blocks are few
                 : 0);
 }
@@ -81,11 +79,6 @@ static enum err prepare(struct recorder_state *s,
     TRY(options->callbacks.output_path(options->callbacks.context, (uint32_t)getpid(), &probe,
                                        info));
     TRY(output_file_probe(strbuf_text(&probe), info));
-    if (options->logs_events) {
-        strbuf_append_text(&probe, ".events");
-        TRY(strbuf_result(&probe));
-        TRY(event_log_probe(strbuf_text(&probe), info));
-    }
     *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
     uint64_t seed = 0;
     // without it hash attacks become possible, nothing else
@@ -98,10 +91,9 @@ static enum err prepare(struct recorder_state *s,
                                             .counts_stamps = options->counts_stamps};
     TRY(session_create(&session, &s->session, info));
     TRY(aggregator_init(&s->aggregator, seed));
-    s->aggregator.budget =
-        (struct memory_budget){.max_bytes = options->max_memory_bytes,
-                               .keeps_rows = options->lists_blocks || options->logs_events,
-                               .random = hash_mix(~seed)};
+    s->aggregator.budget = (struct memory_budget){.max_bytes = options->max_memory_bytes,
+                                                  .keeps_rows = options->lists_blocks,
+                                                  .random = hash_mix(~seed)};
     s->aggregator.sample_bytes = options->sample_bytes;
     s->aggregator.weight_random = hash_mix(~sample_seed);
     s->own_memory = own_memory_open();
@@ -233,21 +225,7 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
         .progress = show_writing,
         .progress_context = &callbacks,
     };
-    struct recording *recording = &s->snapshot.recording;
-    const char *path = strbuf_text(&s->output);
-    if (s->events.fd < 0) {
-        return recording_write(recording, path, &options, info);
-    }
-    struct err_info trouble = {0};
-    if (event_log_finish(&s->events, recording, &options, path, &trouble) == ERR_OK) {
-        return ERR_OK;
-    }
-    recorder_log(s, "%s; the event log is omitted", err_text(&trouble));
-    event_log_give_up(&s->events);
-    aggregator_snapshot_set_counter(&s->snapshot, &s->aggregator, "events_left_out",
-                                    s->events.omitted_count);
-    history = row_history_supply(&s->snapshot.history);
-    return recording_write(recording, path, &options, info);
+    return recording_write(&s->snapshot.recording, strbuf_text(&s->output), &options, info);
 }
 
 // Take the kernel's peak of a short run that ended before the first sample. That peak covers the
@@ -277,7 +255,6 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     (void)checkpoint_finish(&s->checkpoint, CHECKPOINT_GRACE_MS, session_clock_now(&s->clock));
     enum err err = add_silent_program(s);
     err = err == ERR_OK ? recorder_find_runtimes(s, true) : err;
-    recorder_follow_log(s, UINT64_MAX);
     err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;
     take_kernels_peak(s);
     aggregator_seal(&s->aggregator);
@@ -343,10 +320,6 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
                       &trouble) != ERR_OK) {
         recorder_log(s, "%s", err_text(&trouble));
     }
-    if (s->options->logs_events) {
-        TRY(event_log_open(&s->events, strbuf_text(&s->output), s->options->file_mode, info));
-        observer_add(&s->aggregator.observers, event_log_observer(&s->events));
-    }
     enum err err = recorder_loop(s, &trouble);
     control_socket_close(&s->socket);
     tell_missing_python(s);
@@ -391,7 +364,6 @@ enum err recorder_run(const struct recorder_options *options,
     s->program.pidfd = -1;
     s->library = (struct preload_path)PRELOAD_PATH_INIT;
     s->socket = (struct control_socket)CONTROL_SOCKET_INIT;
-    s->events = (struct event_log)EVENT_LOG_INIT;
     // First of all: requests that come early wait in its queue.
     struct err_info trouble = {0};
     if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // requests fail; recording works
@@ -453,7 +425,6 @@ void recorder_result_release(struct recorder_result *result)
         rotation_release(&s->rotation);
         control_socket_close(&s->socket);
         block_list_release(&s->blocks);
-        event_log_close(&s->events);
         fd_closep(&s->signal_fd);
         fd_closep(&s->own_memory);
         fd_closep(&s->program.pidfd);

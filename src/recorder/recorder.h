@@ -107,7 +107,6 @@ struct recorder_options {
     const _Atomic uint64_t *reduced_profiles; // in which stacks are added up for it; or NULL
     bool guards_oom;                          // oom_guard.h
     bool lists_blocks;                        // block_list.h
-    bool logs_events;                         // event_log.h; threads then hold no events back
     bool follow_children;
     bool searches_libraries; // preflight_options
     bool allow_own_malloc;   // record as much as possible of a program with an allocator of its own
@@ -117,7 +116,7 @@ struct recorder_options {
     bool keeps_books;        // SESSION_BOOKS, if all that is asked for can do without an order
     bool counts_stamps;      // session_options
     bool always_holds;       // SESSION_ALWAYS_HOLD
-    bool may_sample;         // SESSION_OVERFLOW_SAMPLE; not with logs_events
+    bool may_sample;         // SESSION_OVERFLOW_SAMPLE
     uint64_t sample_bytes;   // session_header; at most BYTE_WEIGHT_MEAN_MAX; not with may_sample
     uint64_t sample_seed;    // 0: any
     uint64_t patience_ms;    // of the drain for a thread's announced event; 0: as ever

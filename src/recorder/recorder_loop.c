@@ -401,7 +401,6 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
         bool was_busy = false;
         TRY(check_memory(s));
         TRY(drain_once(s, false, &was_busy, info));
-        recorder_follow_log(s, now_ms);
         TRY(see_abandonment(s, now_ms, false));
         if (s->options->follow_children) {
             pid_order_look(&s->pending.order, clock_monotonic_ms());

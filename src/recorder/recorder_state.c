@@ -144,7 +144,6 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
         .program = strbuf_text(&s->preflight.executable),
         .argv = s->options->argv,
         .blocks = state != REC_STATE_RUNNING && s->options->lists_blocks ? &s->blocks : NULL,
-        .log = s->options->logs_events ? &s->events : NULL,
         .marks = s->aggregator.marks.marks.items,
         .mark_count = s->aggregator.marks.marks.len,
         .oom_limit_bytes = state == REC_STATE_FINISHED ? oom_limit_of(s) : 0,
@@ -253,12 +252,4 @@ enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
         TRY(end_replaced(s, now_ms));
     }
     return unrecorded_list_count_due(&s->unrecorded, &s->aggregator, now_ms);
-}
-
-void recorder_follow_log(struct recorder_state *s, uint64_t now_ms)
-{
-    if (event_log_tick(&s->events, now_ms)) {
-        recorder_log(s, "%s; the event log ends here, the recording continues",
-                     err_text(&s->events.trouble));
-    }
 }

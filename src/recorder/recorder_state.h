@@ -27,7 +27,6 @@
 #include "recorder/memory/proc_sampler.h"
 #include "recorder/output/aggregator_snapshot.h"
 #include "recorder/output/checkpoint.h"
-#include "recorder/output/event_log.h"
 #include "recorder/output/rotation.h"
 #include "recorder/processes/attach_step.h"
 #include "recorder/processes/exec_follow.h"
@@ -142,7 +141,6 @@ struct recorder_state {
     struct preload_path library;
     struct run_control control;
     struct block_list blocks; // with options->lists_blocks
-    struct event_log events;  // with options->logs_events
     struct control_socket socket;
     struct unrecorded_list unrecorded;
     struct unrecorded_tree unrecorded_tree;
@@ -333,9 +331,6 @@ void recorder_wait(struct recorder_state *s);
 
 // Add the executed programs that are not recorded; UINT64_MAX: the final call.
 enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms) MUST_USE;
-
-// Write events that have waited long enough; UINT64_MAX: all.
-void recorder_follow_log(struct recorder_state *s, uint64_t now_ms);
 
 // Keep the state that the file has (rotation.h), and tell the user of a failure once.
 void recorder_keep_state(struct recorder_state *s);

@@ -28,11 +28,9 @@
 //   !built MODULE-INDEX BUILD-ID                              also the file with its names
 //   !snapshot, !fragments, !survivor and !part, whose numbers are at the functions that read them
 //   !unrecorded PID EXECS DESCENDANTS PROGRAM REASON TEXT
-//   !logged TIME_MS KIND PROCESS THREAD ROW ADDRESS BYTES OTHERS    an event of --events; -1: none
 //   !merged FRAME-INDEX, which is the mark of stacks that were merged
 // Names cannot hold the characters that end them: the bytes 02 and 03 mean a semicolon and a line
 // feed.
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,24 +316,6 @@ static void set_built(struct recording_builder *b, const char *rest)
     module->is_executable = index == 0;
 }
 
-DEFINE_VEC(event_vec, struct rec_event);
-
-static struct event_vec logged; // no part of a builder
-
-static void set_logged(struct recording_builder *b, const char *rest)
-{
-    struct rec_event e = {0};
-    (void)b;
-    if (sscanf(rest,
-               "%" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNi32 " %" SCNi32 " %" SCNu64 " %" SCNu64
-               " %" SCNu32,
-               &e.time_ms, &e.kind, &e.process, (int32_t *)&e.thread, (int32_t *)&e.row, &e.address,
-               &e.size_bytes, &e.others) != 8) {
-        check(ERR_INVALID, &(struct err_info){.text = "event"});
-    }
-    check(event_vec_push(&logged, e), &(struct err_info){.text = "event"});
-}
-
 static void set_merged(struct recording_builder *b, const char *rest)
 {
     struct rec_frame *frame = &b->frames.items[strtoul(rest, NULL, 10)];
@@ -442,8 +422,7 @@ static void apply(struct recording_builder *b, char *line)
         {"flags", set_flags},         {"process_peak", set_process_peak},
         {"lived", set_life},          {"machine", set_machine},
         {"joined", set_joined},       {"built", set_built},
-        {"merged", set_merged},       {"logged", set_logged},
-        {"runtime", set_runtime},
+        {"merged", set_merged},       {"runtime", set_runtime},
     };
     char *rest = strchr(line, ' ');
     if (rest == NULL) {
@@ -488,18 +467,6 @@ static void put_separators(struct string_table *strings)
     }
 }
 
-// Write the recording behind its event log.
-static enum err
-write_with_events(const struct recording *recording, const char *path, struct err_info *info)
-{
-    CLEANUP(recording_writer_release) struct recording_writer w = {0};
-    CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    TRY(recording_writer_init(&w, fd, path, NULL, info));
-    TRY(recording_writer_group(&w, &rec_event_table, logged.items, 0, logged.len, info));
-    TRY(recording_writer_snapshot(&w, recording, info));
-    return recording_writer_finish(&w, info);
-}
-
 int main(int argc, char **argv)
 {
     enum {
@@ -533,9 +500,6 @@ int main(int argc, char **argv)
     put_separators(&b.strings);
     CLEANUP(recording_release) struct recording recording = {0};
     check(recording_builder_finish(&b, &recording), &info);
-    check(logged.len > 0 ? write_with_events(&recording, argv[1], &info)
-                         : recording_write(&recording, argv[1], NULL, &info),
-          &info);
-    event_vec_release(&logged);
+    check(recording_write(&recording, argv[1], NULL, &info), &info);
     return 0;
 }

@@ -366,7 +366,7 @@ def test_a_program_is_recorded_as_record_would(tmp_path):
     run = json_of(keep)["run"]
     assert (run["max_frames"], run["sampling"]["sample_bytes"]) == (9, 64)
     for words, said in ((["--sample=1"], "--sample: give 16B to 64MiB"),
-                        (["--sample", "--events"], "--sample and --events cannot be combined"),
+                        (["--sample", "--overflow=sample"], "--sample and --overflow=sample cannot be combined"),
                         (["--allocator", "x"], "--allocator")):
         done = check(*words, "--max-peak", "1GiB", "--", "/bin/true", cwd=tmp_path, status=(2,))
         assert said in done.stderr.decode() and done.stdout == b""

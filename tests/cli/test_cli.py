@@ -58,7 +58,6 @@ def server(draw):
     (["record", "--checkpoint-interval", "5 parsecs", "true"], ["--checkpoint-interval", "500ms"]),
     (["record", "--checkpoint-interval", "99999999h", "true"], ["--checkpoint-interval"]),
     (["record", "--overflow", "panic", "true"], ["--overflow", "wait", "sample"]),
-    (["record", "--overflow=sample", "--events", "true"], ["--events", "--overflow=sample"]),
     (["-p", "x"], ["-p", "whole number"]),
     (["-p1", "true"], ["contradict"]),
     (["--interpret", "x"], ["cairn report"]),

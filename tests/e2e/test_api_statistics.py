@@ -96,7 +96,7 @@ def peaks_said(output):
 
 
 @pytest.mark.parametrize("options, env", [([], {}), ([], {"CAIRN_NURSERY": "0"}), ([], {"CAIRN_BOOKS": "0"}),
-                                          (["--events"], {})])
+                                          (["--blocks"], {})])
 def test_peaks_within_pieces_of_work(record, options, env):
     recording = record(PROGRAMS / "api_peaks", is_compared=False, options=options, env=env)
     found, unanswered = peaks_said(recording.finished.stdout)

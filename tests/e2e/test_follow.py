@@ -257,7 +257,7 @@ def test_attaching_waits_until_the_libraries_are_loaded(scratch):
 
 @pytest.mark.parametrize("options, words", [
     (["--follow", "--", "true"], "needs --name"), (["--follow", "--name", "x", "-p", "1"], "--pid"),
-    (["--follow", "--name", ""], "empty"), (["--follow", "--name", "x", "--events"], "--events"),
+    (["--follow", "--name", ""], "empty"),
     (["--follow", "--name", "x", "--", "true"], "contradict"),
     (["--follow", "--name", "x", "-o", "/proc/no/x.cairn"], "/proc/no"),
     (["--follow", "--name", "x", "--keep", "1d", "-o", "x.%p.cairn"], "%p"),

@@ -152,11 +152,10 @@ def test_a_cap_merges_the_rarest_stacks(scratch):
     assert "the rarest were merged" in text.stdout and "[merged]" in text.stdout
 
 
-@pytest.mark.parametrize("option", ["--blocks", "--events"])
-def test_a_cap_with_lists_merges_new_stacks(scratch, option):
+def test_a_cap_with_lists_merges_new_stacks(scratch):
     """The lists name stacks by number, so the recorder cannot merge them later."""
     path = scratch / "x.cairn"
-    took, said = capped(path, 64, option, PROGRAMS / "rare_stacks", STACKS)
+    took, said = capped(path, 64, "--blocks", PROGRAMS / "rare_stacks", STACKS)
     assert said.count("new ones are merged") == 1
     assert took <= 64 * MIB + SHARED_BYTES, f"{took // MIB} MiB"
     report = Recording(path, None).report_of("-n", "1", "-s", "1")

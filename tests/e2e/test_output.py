@@ -23,8 +23,7 @@ def mode_of(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.parametrize("words, mode", [((), 0o600), (("--events",), 0o600), (("--mode", "640"), 0o640),
-                                         (("--mode", "0644", "--events"), 0o644)])
+@pytest.mark.parametrize("words, mode", [((), 0o600), (("--mode", "640"), 0o640), (("--mode", "0644"), 0o644)])
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_a_recording_is_the_owners_alone_by_default(tmp_path, words, mode, umask):
     done = record(tmp_path, "-q", "-o", "r.cairn", *words, umask=umask)
@@ -50,46 +49,26 @@ def test_under_sudo_files_are_the_callers(tmp_path):
     """Only root changes the owner of files; for other users sudo's variables have no effect."""
     owner = NOBODY.pw_uid if os.geteuid() == 0 else os.geteuid()
     sudo = {"SUDO_UID": str(NOBODY.pw_uid), "SUDO_GID": str(NOBODY.pw_gid)}
-    for words in (("-o", "r.cairn"), ("-o", "e.cairn", "--events")):
-        assert record(tmp_path, "-q", *words, env=sudo).returncode == 0
+    assert record(tmp_path, "-q", "-o", "r.cairn", env=sudo).returncode == 0
     subprocess.run([CAIRN, "export", "--to", "json", "-o", "r.json", "r.cairn"], cwd=tmp_path, check=True,
                    env=environment(sudo), timeout=60)
-    for name in ("r.cairn", "e.cairn", "r.json"):
+    for name in ("r.cairn", "r.json"):
         assert (tmp_path / name).stat().st_uid == owner, name
 
 
 def test_no_file_but_a_recording_is_overwritten(tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("important\n")
-    for words, name in ((("-o", "notes.txt"), "notes.txt"), (("--events", "-o", "r.cairn"), "r.cairn.events")):
-        (tmp_path / name).write_text("important\n")
-        done = record(tmp_path, *words, program=("/bin/sh", "-c", "echo ran"))
-        assert (done.returncode, done.stdout) == (2, b""), done
-        assert done.stderr.count(b"\n") == 1 and name.encode() in done.stderr
-        assert (tmp_path / name).read_text() == "important\n"
-        (tmp_path / name).unlink()
+    done = record(tmp_path, "-o", "notes.txt", program=("/bin/sh", "-c", "echo ran"))
+    assert (done.returncode, done.stdout) == (2, b""), done
+    assert done.stderr.count(b"\n") == 1 and b"notes.txt" in done.stderr
+    assert notes.read_text() == "important\n"
     for before in (b"", None):
         target = tmp_path / "again.cairn"
         if before is not None:
             target.write_bytes(before)
         assert record(tmp_path, "-q", "-o", target).returncode == 0
         assert record(tmp_path, "-q", "-o", target).returncode == 0  # a recording is
-
-
-def test_a_log_that_a_killed_recording_left_is_replaced(tmp_path):
-    assert record(tmp_path, "-q", "--events", "-o", "old.cairn").returncode == 0
-    (tmp_path / "old.cairn").rename(tmp_path / "r.cairn.events")
-    assert record(tmp_path, "-q", "--events", "-o", "r.cairn").returncode == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["r.cairn"]
-
-
-def test_the_log_of_events_follows_no_link(tmp_path):
-    victim = tmp_path / "victim"
-    victim.write_bytes(b"")
-    (tmp_path / "r.cairn.events").symlink_to(victim)
-    done = record(tmp_path, "--events", "-o", "r.cairn", program=("/bin/sh", "-c", "echo ran"))
-    assert (done.returncode, done.stdout, victim.read_bytes()) == (2, b"", b"")
-    assert not (tmp_path / "r.cairn").exists()
 
 
 def test_another_users_link_in_a_public_folder_is_refused(tmp_path):

@@ -183,8 +183,3 @@ def test_estimates_are_marked_wherever_they_are_shown(scratch):
     assert mark in text and warning in errors
     text, _ = words_of("report", "--all", whole.path)
     assert "[estimates" not in text and "Estimates" not in text
-
-
-def test_every_event_and_a_sample_contradict_each_other():
-    _, errors = words_of("record", "--overflow=sample", "--events", "true", status=2)
-    assert "--events" in errors and "--overflow=sample" in errors

@@ -135,7 +135,7 @@ def test_writing_resumes_when_a_full_disk_has_room_again(filling):
 
 @pytest.mark.parametrize("options, words", [
     (["--keep", "7d"], "need --rotate"), (["--max-disk", "1G"], "need --rotate"), (["--rotate", "10ms"], "a second"),
-    (["--rotate", "1h", "--events"], "--events"), (["--rotate", "1h", "--keep", "1d"], "--output"),
+    (["--rotate", "1h", "--keep", "1d"], "--output"),
     (["--rotate", "1h", "--max-disk", "1G", "-o", "x.%p.cairn"], "%p"), (["--rotate", "often"], "--rotate"), (["--rotate", "0M"], "--rotate"),
 ])
 def test_what_makes_no_sense_is_refused_in_words(options, words, scratch):

@@ -19,7 +19,7 @@ from waiting import DEADLINE_SECONDS
 
 FIRST = int(os.environ.get("CAIRN_SCRIBBLE_FIRST", "1"))
 COUNT = int(os.environ.get("CAIRN_SCRIBBLE_SEEDS", "12"))
-WAYS = [["--overflow=sample"], [], ["--blocks"], ["--events"]]
+WAYS = [["--overflow=sample"], [], ["--blocks"]]
 COUNTERS_MAX = 1 << 40  # upper bound for the events that a program can count in its lifetime
 
 

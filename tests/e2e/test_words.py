@@ -11,7 +11,7 @@ from cairn_run import CAIRN, PROGRAMS, ROOT, environment
 
 JSON_PAGE = (ROOT / "docs" / "format" / "json.md").read_text()
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
-RARE = {"lost_profiles", "reduced_profiles", "events_left_out", "blocks_left_out", "unread_parts", "unpatched_functions",
+RARE = {"lost_profiles", "reduced_profiles", "blocks_left_out", "unread_parts", "unpatched_functions",
         "hidden_allocators", "unjoined_processes", "slow_processes", "omitted_processes"}
 
 
@@ -38,7 +38,7 @@ def phrases():
 @pytest.fixture(name="path", scope="module")
 def fixture_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("words") / "x.cairn"
-    cairn("record", "-q", "--blocks", "--events", "-o", path, "--", PROGRAMS / "survivors")
+    cairn("record", "-q", "--blocks", "-o", path, "--", PROGRAMS / "survivors")
     return path
 
 

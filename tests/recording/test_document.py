@@ -25,7 +25,7 @@ def document_tables():
 def test_the_document_has_the_columns_of_the_schema():
     documented = document_tables()
     tables = schema_tables()
-    assert len(tables) == 26
+    assert len(tables) == 25
     for name, columns in tables.items():
         assert len(dict(columns)) == len(columns), name
         assert sorted(columns) in documented, name

@@ -69,7 +69,8 @@ def fixture_folder(tmp_path_factory):
     for name, drawing in {**drawings, **EMPTY}.items():
         subprocess.run([BUILD / "tests/cli/draw_recording", folder / f"{name}.cairn"], input=drawing.encode(),
                        check=True, timeout=60)
-    shutil.copy(TESTS / "recording/version1.cairn", folder)
+    for name in ("version1.cairn", "logged.cairn"):  # of version 1.0.0; the second has an event log
+        shutil.copy(TESTS / "recording" / name, folder)
     for name, (numbers, peaks_bytes) in HISTORIES.items():
         drawn = subprocess.run([BUILD / "tests/transcripts/draw_history", folder / f"{name}.cairn", *numbers.split()],
                                check=True, timeout=60, stdout=subprocess.PIPE)

@@ -5,7 +5,6 @@
 // its sums. An observer that fails ends the recording, as a failure of the aggregator does.
 //
 //   aggregator --observed_event--> block_list (--blocks)
-//                        --> event_log (--events)
 //                        --> peak_scopes (cairn_peak_begin)
 //
 // Context: H, the recorder's main thread.
@@ -17,7 +16,7 @@
 #include "base/err.h"
 #include "recording/format/tables.h"
 
-// An event as the event log stores it, and further facts for observers.
+// An event, and further facts for observers.
 struct observed_event {
     struct rec_event event;         // its thread is the allocating or the freeing one
     const struct live_block *block; // of an allocation or a free; else NULL

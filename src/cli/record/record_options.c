@@ -46,9 +46,6 @@ const struct option_spec record_option_specs[RECORD_OPTION_COUNT] = {
            "interpreter's"),
     OPTION(0, "blocks", FLAG, NULL, FIELD(settings.recorder.lists_blocks),
            "store each block that is live at the end or at the peak, for 'cairn report --blocks'"),
-    OPTION(0, "events", FLAG, NULL, FIELD(settings.recorder.logs_events),
-           "also store every event, for 'cairn dump --events'; the file then grows with the run "
-           "time"),
     OPTION(0, "no-symbols", FLAG, NULL, FIELD(settings.without_symbols),
            "do not resolve symbols; 'cairn report' or 'cairn symbolize' can do it later"),
     OPTION(0, "force", FLAG, NULL, FIELD(settings.recorder.allow_own_malloc),
@@ -126,12 +123,9 @@ enum err record_words_take(const struct record_words *words,
     const uint64_t sample = recorder->sample_bytes;
     recorder->may_sample = strcmp(words->overflow, "sample") == 0;
     const struct mistake mistakes[] = {
-        {recorder->may_sample && recorder->logs_events,
-         "--events and --overflow=sample cannot be combined"},
         {sample != 0 && (sample < SAMPLE_BYTES_MIN || sample > BYTE_WEIGHT_MEAN_MAX),
          "--sample: give 16B to 64MiB"},
         {sample != 0 && recorder->may_sample, "--sample and --overflow=sample cannot be combined"},
-        {sample != 0 && recorder->logs_events, "--sample and --events cannot be combined"},
         {recorder->searches_libraries && recorder->allow_own_malloc,
          "--all-allocators and --force cannot be combined"},
         {recorder->max_memory_bytes != 0 && recorder->max_memory_bytes < MEMORY_BUDGET_MIN,

@@ -26,7 +26,7 @@ struct record_words {
     }
 
 enum {
-    RECORD_OPTION_COUNT = 14
+    RECORD_OPTION_COUNT = 13
 };
 extern const struct option_spec record_option_specs[RECORD_OPTION_COUNT];
 

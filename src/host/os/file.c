@@ -346,7 +346,8 @@ static bool id_of_caller(const char *variable, uint32_t *out)
     return true;
 }
 
-void file_give_to_caller(int fd)
+// Give a new file to the caller of sudo. Without sudo do nothing.
+static void give_to_caller(int fd)
 {
     uint32_t user;
     uint32_t group;
@@ -361,7 +362,7 @@ static void set_access(int fd, mode_t mode)
     if (mode != FILE_MODE_BY_UMASK) {
         (void)fchmod(fd, mode); // open() gave at most these
     }
-    file_give_to_caller(fd);
+    give_to_caller(fd);
 }
 
 // Open what is written to as it is. An own descriptor is doubled: the output follows what was

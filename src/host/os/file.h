@@ -83,9 +83,6 @@ enum {
 // target is that target, and a link of /proc/PID/fd is itself the result.
 enum err file_find_target(const char *path, char **out, struct err_info *info) MUST_USE;
 
-// Give a new file to the caller of sudo. Without sudo do nothing.
-void file_give_to_caller(int fd);
-
 // Refuse what another user may have put at `path` as a trap: in a directory that is writable for
 // all users, his link, his pipe, or whatever else is not a regular file (ERR_PERMISSION).
 // Everything that cairn creates has passed this check.

@@ -342,16 +342,6 @@ static enum err fill_counters(struct aggregator_snapshot *s,
     return count_attaches(s, aggregator, facts);
 }
 
-static enum err count_events(struct aggregator_snapshot *s,
-                             struct aggregator *aggregator,
-                             const struct aggregator_snapshot_facts *facts)
-{
-    return facts->log == NULL ? ERR_OK
-                              : push_counter(s, aggregator, "events_left_out",
-                                             "events missing at the end of the event log",
-                                             REC_COUNTER_NOTE, facts->log->omitted_count);
-}
-
 static enum err fill_blocks(struct aggregator_snapshot *s,
                             struct aggregator *aggregator,
                             const struct aggregator_snapshot_facts *facts)
@@ -493,7 +483,6 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(realloc_table_collect(&aggregator->reallocs, &s.reallocs));
     TRY(fill_counters(&s, aggregator, facts));
     TRY(fill_blocks(&s, aggregator, facts));
-    TRY(count_events(&s, aggregator, facts));
     if (snapshots != NULL) {
         TRY(memory_snapshots_collect(snapshots, &s.memory_snapshots, &s.rss_tables));
     }
@@ -506,19 +495,6 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(fill_unrecorded(&s, facts));
     *out = TAKE(s);
     return ERR_OK;
-}
-
-void aggregator_snapshot_set_counter(struct aggregator_snapshot *snapshot,
-                                     const struct aggregator *aggregator,
-                                     const char *name,
-                                     uint64_t value)
-{
-    for (size_t i = 0; i < snapshot->counters.len; i++) {
-        struct rec_counter *counter = &snapshot->counters.items[i];
-        if (strcmp(string_table_get(&aggregator->strings, counter->name), name) == 0) {
-            counter->value = value;
-        }
-    }
 }
 
 void aggregator_snapshot_release(struct aggregator_snapshot *snapshot)

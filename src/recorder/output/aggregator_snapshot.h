@@ -17,7 +17,6 @@
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_snapshots.h"
 #include "recorder/memory/proc_sampler.h"
-#include "recorder/output/event_log.h"
 #include "recorder/processes/unrecorded_list.h"
 #include "recording/format/tables.h"
 #include "session/layout.h"
@@ -41,9 +40,8 @@ struct aggregator_snapshot_facts {
     const char *program; // path of the executable
     char *const *argv;   // its command line, ended by NULL
     uint64_t counters[SESSION_COUNTER_COUNT];
-    struct block_list *blocks;   // NULL: lists none. The live blocks are added to it
-    const struct event_log *log; // of events; NULL: none
-    struct rec_mark *marks;      // borrowed
+    struct block_list *blocks; // NULL: lists none. The live blocks are added to it
+    struct rec_mark *marks;    // borrowed
     size_t mark_count;
     const struct rec_unrecorded *unrecorded; // copied
     size_t unrecorded_count;
@@ -93,11 +91,5 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
 // Borrow the strings again, after some were added (names of functions).
 enum err aggregator_snapshot_lend_strings(struct aggregator_snapshot *snapshot,
                                           struct aggregator *aggregator) MUST_USE;
-
-// Set the counter of that name, if it exists.
-void aggregator_snapshot_set_counter(struct aggregator_snapshot *snapshot,
-                                     const struct aggregator *aggregator,
-                                     const char *name,
-                                     uint64_t value);
 
 void aggregator_snapshot_release(struct aggregator_snapshot *snapshot);

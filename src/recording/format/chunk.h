@@ -71,7 +71,6 @@ enum chunk_flags {
 #define CHUNK_MARKS            CHUNK_TYPE('M', 'A', 'R', 'K')
 #define CHUNK_UNRECORDED       CHUNK_TYPE('U', 'N', 'R', 'C')
 #define CHUNK_HOOKS            CHUNK_TYPE('H', 'O', 'O', 'K')
-#define CHUNK_EVENTS           CHUNK_TYPE('E', 'V', 'N', 'T')
 #define CHUNK_BLOCKS           CHUNK_TYPE('B', 'L', 'C', 'K')
 
 struct chunk_head {

@@ -296,17 +296,6 @@ static const struct rec_column block_columns[] = {
     COLUMN(rec_block, 6, flags, .missing = REC_BLOCK_END),
 };
 
-static const struct rec_column event_columns[] = {
-    COLUMN(rec_event, 1, time_ms),
-    COLUMN(rec_event, 2, address),
-    COLUMN(rec_event, 3, size_bytes),
-    COLUMN(rec_event, 4, kind),
-    COLUMN(rec_event, 5, process),
-    INDEX(rec_event, 6, thread),
-    INDEX(rec_event, 7, row),
-    COLUMN(rec_event, 8, others),
-};
-
 static const struct rec_column mark_columns[] = {
     COLUMN(rec_mark, 1, time_ms),
     COLUMN(rec_mark, 2, kind),
@@ -405,12 +394,6 @@ const struct rec_table rec_tables[REC_TABLE_COUNT] = {
     [REC_TABLE_HOOKS] = ARRAY(rec_hook, hooks, hook_count, CHUNK_HOOKS, hook_columns),
     [REC_TABLE_BLOCKS] = ARRAY(rec_block, blocks, block_count, CHUNK_BLOCKS, block_columns),
 };
-
-const struct rec_table rec_event_table = {.chunk_type = CHUNK_EVENTS,
-                                          .column_count = ARRAY_LEN(event_columns),
-                                          .columns = event_columns,
-                                          .entry_bytes = sizeof(struct rec_event),
-                                          .name = "events"};
 
 const struct rec_table *rec_table_find(uint32_t chunk_type)
 {

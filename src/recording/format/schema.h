@@ -93,9 +93,6 @@ enum string_column {
 
 extern const struct rec_table rec_tables[REC_TABLE_COUNT];
 
-// The table of the event log. Its chunks belong to no snapshot, and rec_tables does not have it.
-extern const struct rec_table rec_event_table;
-
 // Return whether the table is part of the history of rows.
 static inline bool rec_table_is_history(enum rec_table_index index)
 {

@@ -468,7 +468,7 @@ enum rec_event_kind {
     REC_EVENT_PROCESS_END = 6,  // the blocks that the process still held leave the heap
 };
 
-// One event of the --events log. Not part of struct recording (event_reader.h).
+// One event, as observers of the aggregator see it (observer.h). Not part of a recording.
 struct rec_event {
     uint64_t time_ms;
     uint64_t address;

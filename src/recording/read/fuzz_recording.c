@@ -10,7 +10,6 @@
 
 #include "base/compiler.h"
 #include "recording/format/chunk.h"
-#include "recording/read/event_reader.h"
 #include "recording/read/recording_reader.h"
 #include "recording/test_support/recording_bytes.h"
 #include "recording/test_support/recording_check.h"
@@ -49,21 +48,6 @@ static void open_all_ways(struct bytes file)
     }
 }
 
-// Read the event log: it ends, or is refused with a sentence.
-static void read_events(struct bytes file)
-{
-    struct err_info info = {0};
-    CLEANUP(event_reader_close) struct event_reader reader = EVENT_READER_INIT;
-    CLEANUP(rec_event_vec_release) struct rec_event_vec events = {0};
-    enum err err = event_reader_over(file, &reader, &info);
-    do {
-        err = err == ERR_OK ? event_reader_next(&reader, &events, &info) : err;
-    } while (err == ERR_OK && events.len > 0);
-    if (err != ERR_OK && (info.text[0] == '\0' || info.code != err)) {
-        abort();
-    }
-}
-
 // Follow the chunks by their lengths, and correct every checksum.
 static void put_checksums_right(uint8_t *file, size_t size)
 {
@@ -87,7 +71,6 @@ static void put_checksums_right(uint8_t *file, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     open_all_ways((struct bytes){.data = data, .len = size});
-    read_events((struct bytes){.data = data, .len = size});
     uint8_t *copy = malloc(size + 1);
     if (copy == NULL) {
         return 0;
@@ -95,7 +78,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data, size);
     put_checksums_right(copy, size);
     open_all_ways((struct bytes){.data = copy, .len = size});
-    read_events((struct bytes){.data = copy, .len = size});
     free(copy);
     return 0;
 }

@@ -28,8 +28,7 @@ static enum err examine_chunk(struct dump *d,
                               struct dumped_chunk *chunk,
                               struct err_info *problem)
 {
-    const struct rec_table *table =
-        place->head.type == CHUNK_EVENTS ? &rec_event_table : rec_table_find(place->head.type);
+    const struct rec_table *table = rec_table_find(place->head.type);
     struct bytes payload;
     if (table == NULL) {
         return chunk_payload_check(&d->source, place, &d->payload, problem);

@@ -390,17 +390,6 @@ describe_result(const struct opening *o, const struct loaded *l, struct recordin
     damage_report_text(&s, out->missing, sizeof(out->missing));
 }
 
-// Return whether the file holds only an event log, because its recorder was killed or still runs.
-static bool is_bare_log(const struct chunk_index *index)
-{
-    for (size_t i = 0; i < index->chunks.len; i++) {
-        if (index->chunks.items[i].head.type != CHUNK_EVENTS) {
-            return false;
-        }
-    }
-    return index->chunks.len > 0;
-}
-
 static enum err
 refuse_hollow(const struct opening *o, const struct loaded *best, struct err_info *info)
 {
@@ -413,12 +402,6 @@ refuse_hollow(const struct opening *o, const struct loaded *best, struct err_inf
     }
     if (o->index.damaged_bytes > 0 || o->index.has_footer || report->damaged_chunks > 0) {
         return err_set(info, ERR_CORRUPT, "'%s' is so damaged that nothing in it can be shown",
-                       o->source.path);
-    }
-    if (is_bare_log(&o->index)) {
-        return err_set(info, ERR_TRUNCATED,
-                       "'%s' is the event log of an unfinished recording and contains no profile; "
-                       "'cairn dump --events' prints it",
                        o->source.path);
     }
     return err_set(info, ERR_TRUNCATED,

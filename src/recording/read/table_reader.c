@@ -293,24 +293,6 @@ static enum err add_strings(struct table_reader *r, struct cursor *c)
     return ERR_OK;
 }
 
-enum err table_reader_group(struct table_reader *r,
-                            const struct rec_table *table,
-                            struct bytes payload,
-                            uint64_t expected_first,
-                            void *entries,
-                            size_t *out_count)
-{
-    struct cursor c = cursor_over(payload);
-    struct group group;
-    if (!read_group(&c, expected_first, &group)) {
-        return ERR_CORRUPT;
-    }
-    memset(entries, 0, group.count * table->entry_bytes);
-    TRY(fill_group(r, table, &c, &group, entries));
-    *out_count = group.count;
-    return ERR_OK;
-}
-
 enum err table_reader_add(struct table_reader *r, enum rec_table_index index, struct bytes payload)
 {
     struct cursor c = cursor_over(payload);

@@ -50,15 +50,6 @@ uint64_t table_reader_need(const struct table_reader *r);
 enum err table_reader_add(struct table_reader *r, enum rec_table_index index, struct bytes payload)
     MUST_USE;
 
-// Decode a chunk of a table outside of snapshots into `entries`, which has room for
-// GROUP_MAX_ENTRIES. ERR_CORRUPT: malformed, or its first entry is not expected_first.
-enum err table_reader_group(struct table_reader *r,
-                            const struct rec_table *table,
-                            struct bytes payload,
-                            uint64_t expected_first,
-                            void *entries,
-                            size_t *out_count) MUST_USE;
-
 // Empty the tables of the history of rows.
 void table_reader_drop_history(struct table_reader *r);
 

@@ -44,15 +44,6 @@ enum err recording_open_bytes(struct bytes file,
     return recording_open_fd(fd, name, limits, out, result, info);
 }
 
-enum err event_reader_over(struct bytes file, struct event_reader *out, struct err_info *info)
-{
-    CLEANUP(fd_closep) int fd = -1;
-    static char path[40]; // the reader borrows it
-    TRY(make_file(file, &fd, info));
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); // fits
-    return event_reader_open(path, out, info);
-}
-
 enum err recording_append_chunk(struct recording_writer *w,
                                 uint32_t type,
                                 struct bytes payload,

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "recording/read/event_reader.h"
 #include "recording/read/recording_reader.h"
 #include "recording/write/recording_writer.h"
 
@@ -19,10 +18,6 @@ enum err recording_open_bytes(struct bytes file,
                               struct recording *out,
                               struct recording_open_result *result,
                               struct err_info *info) MUST_USE;
-
-// Open the event log in `file`.
-enum err event_reader_over(struct bytes file, struct event_reader *out, struct err_info *info)
-    MUST_USE;
 
 // Append a chunk of any type that belongs to no snapshot.
 enum err recording_append_chunk(struct recording_writer *w,

@@ -12,7 +12,7 @@
 #include "host/text/strbuf.h"
 #include "recording/format/recording_file.h"
 
-enum err output_file_check_old(const char *path, struct err_info *info)
+static MUST_USE enum err check_old(const char *path, struct err_info *info)
 {
     struct stat status;
     if (stat(path, &status) != 0) {
@@ -40,7 +40,7 @@ enum err output_file_probe(const char *path, struct err_info *info)
 {
     CLEANUP(text_freep) char *target = NULL;
     TRY(file_find_target(path, &target, info));
-    TRY(output_file_check_old(target, info));
+    TRY(check_old(target, info));
     TRY(file_make_parents(path, info));
     litter_remove(target);
     CLEANUP(strbuf_release) struct strbuf probe = {0};

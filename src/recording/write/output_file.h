@@ -6,11 +6,8 @@
 
 #include "base/err.h"
 
-// Check that a recording may replace the file at `path`: it is absent, empty or a recording, whole
-// or not. A file of another kind was named by mistake, and replacing would remove a device or a
-// pipe. ERR_INVALID, ERR_PERMISSION, ERR_IO; the text names the path.
-enum err output_file_check_old(const char *path, struct err_info *info) MUST_USE;
-
 // Create the folders of `path`, then create and remove a file there, behind symbolic links
-// (file_find_target). Fails as output_file_check_old does, and with ERR_NOT_FOUND.
+// (file_find_target). What is at `path` must be absent, empty or a recording, whole or not: a file
+// of another kind was named by mistake, and replacing would remove a device or a pipe.
+// ERR_NOT_FOUND, ERR_INVALID, ERR_PERMISSION, ERR_IO; the text names the path.
 enum err output_file_probe(const char *path, struct err_info *info) MUST_USE;

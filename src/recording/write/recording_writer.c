@@ -284,18 +284,6 @@ enum err recording_writer_snapshot(struct recording_writer *w,
     return err;
 }
 
-enum err recording_writer_group(struct recording_writer *w,
-                                const struct rec_table *table,
-                                const void *entries,
-                                uint64_t first,
-                                size_t count,
-                                struct err_info *info)
-{
-    const struct entry_group group = {
-        .table = table, .entries = entries, .first = first, .count = count};
-    return put_group(w, (struct chunk_head){.type = table->chunk_type}, &group, info);
-}
-
 enum err recording_writer_copy(struct recording_writer *w,
                                const struct chunk_source *source,
                                const struct chunk_place *place,

@@ -2,8 +2,8 @@
 // recording_writer: write a recording to a file, as docs/format/recording.md specifies.
 //
 //   recording_write            writes one snapshot into a new file, which then replaces the old one
-//   struct recording_writer    appends snapshots and other chunks to an open file: for event logs
-//                              and for checkpoints that must not touch what is already there
+//   struct recording_writer    appends snapshots and other chunks to an open file: for checkpoints
+//                              that must not touch what is already there
 //
 // The recording is borrowed and not changed. Its indices need not be valid (the reader checks
 // them), but its arrays must have the sizes of its counts. Memory: a few MiB for the current group.
@@ -86,15 +86,6 @@ enum err recording_writer_copy(struct recording_writer *w,
                                const struct chunk_place *place,
                                struct err_info *info) MUST_USE;
 
-// Append at most GROUP_MAX_ENTRIES entries of a table outside of snapshots. `first` is the index of
-// the first one.
-enum err recording_writer_group(struct recording_writer *w,
-                                const struct rec_table *table,
-                                const void *entries,
-                                uint64_t first,
-                                size_t count,
-                                struct err_info *info) MUST_USE;
-
 // Append table of contents and footer. Nothing may be appended afterwards.
 enum err recording_writer_finish(struct recording_writer *w, struct err_info *info) MUST_USE;
 
@@ -102,7 +93,8 @@ enum err recording_writer_finish(struct recording_writer *w, struct err_info *in
 void recording_writer_release(struct recording_writer *w);
 
 // Replace the snapshot of a finished file in one step. The new file has the old file's chunks
-// outside of snapshots (its event log), unchanged, and the new snapshot. The old file stays until
+// outside of snapshots (an event log of 1.0.0), unchanged, and the new snapshot. The old file stays
+// until
 // the new one is complete. The new file keeps the mode, and the owner if permitted.
 // Write `recording` in place of the snapshot with number `generation`. Fails as recording_write
 // does, with ERR_CORRUPT for a chunk that cannot be copied, and with ERR_TRUNCATED for a file
