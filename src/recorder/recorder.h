@@ -57,9 +57,9 @@ struct recorder_callbacks {
     // Show the user one sentence without a line feed. May be NULL.
     void (*log)(void *context, const char *sentence);
 
-    // Note that `stacks` may have new modules and frames while the program runs; earlier ones stay.
-    // `is_ending`: the program has ended, or waits to. Should be quick; what it reads of processes
-    // may not be, and `reader` reads it. May be NULL.
+    // Note that `stacks` may have new modules and frames while the program runs; earlier ones stay,
+    // but a module without a path may get one. `is_ending`: the program has ended, or waits to.
+    // Should be quick; what it reads of processes may not be, and `reader` reads it. May be NULL.
     void (*see_code)(void *context,
                      const struct stack_table *stacks,
                      bool is_ending,

@@ -159,9 +159,9 @@ def redis(scratch):
     server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", place, "--save", "", "--dir", scratch],
                               stdout=subprocess.DEVNULL)
     try:
-        wait_until(place.exists, "redis")
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(place))
+            # The place is there a moment before the server listens.
+            wait_until(lambda: connection.connect_ex(str(place)) == 0, "redis")
             yield server, connection
         server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=60) == 0

@@ -155,6 +155,8 @@ put_module(struct background_symbolizer *ahead, const char *path, const char *bu
     struct late_code_module module = {0};
     TRY(keep_text(ahead, path, &module.path));
     TRY(keep_text(ahead, build_id, &module.build_id));
+    // The path of an executable may come later than its first frames (stack_table.h).
+    module.is_left_alone = path[0] == '\0';
     return late_code_module_vec_push(&ahead->inbox.modules, module);
 }
 
