@@ -14,17 +14,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "formats"))
 from exposition import parse  # noqa: E402
 
 WANTED = {"leak": "growing", "late": "growing", "warm_up": "stopped", "cache": "bounded",
-          "teeth": "sawtooth"}
+          "teeth": "sawtooth", "leak --sample=4096": "growing"}
 
 # On a busy machine the programs or their recorders stand still for so long that the pattern is another one.
 ATTEMPTS = 8
 
 
-def exported_growth(path):
-    """{function: bytes a second} of the series for collectors."""
+def exported_growth(path, what=""):
+    """{function: bytes a second} of the series for collectors, or its errors."""
     run = subprocess.run([CAIRN, "export", "--to", "prometheus", "-o", "-", path], check=True, capture_output=True,
                          env=environment(), timeout=60)
-    series = parse(run.stdout).get("cairn_call_site_growth_bytes_per_second", {})
+    series = parse(run.stdout).get(f"cairn_call_site_growth_bytes_per_second{what}", {})
     return {dict(labels)["function"]: number for labels, number in series.items()}
 
 
@@ -40,16 +40,20 @@ def problem_of(path, word):
     exported = exported_growth(path)
     assert set(exported) == ({"keep"} if slope is not None and slope > 0 else set())
     assert "keep" not in exported or 0 <= slope - exported["keep"] < 0.0015
+    errors = exported_growth(path, "_error")
+    assert set(errors) == (set(exported) if "--sample" in word else set())
+    assert not errors or (errors["keep"] > 0 and 0 <= site["slope_error"] - errors["keep"] < 0.0015)
     is_right = (site["growth"] == WANTED[word] and growing == (["keep"] if WANTED[word] == "growing" else [])
-                and (word != "leak" or 700_000 < slope < 1_300_000))
+                and (not word.startswith("leak") or 700_000 < slope < 1_300_000))
     return None if is_right else (site, report["findings"])
 
 
 def test_programs_are_called_what_they_are(tmp_path):
     problems = dict.fromkeys(WANTED, "not tried")
     for _ in range(ATTEMPTS):
-        running = {word: subprocess.Popen([CAIRN, "record", "-q", "-o", tmp_path / f"{word}.cairn", "--",
-                                           PROGRAMS / "behaviour", word], env=environment())
+        running = {word: subprocess.Popen([CAIRN, "record", "-q", "-o", tmp_path / f"{word}.cairn",
+                                           *word.split()[1:], "--", PROGRAMS / "behaviour", word.split()[0]],
+                                          env=environment())
                    for word in problems}
         for word, process in running.items():
             assert process.wait(timeout=120) == 0

@@ -251,18 +251,32 @@ write_ranking(const struct selection *selection, const struct site_metric metric
     return ERR_OK;
 }
 
-// Write how fast the largest call sites grow that do: the slopes of the report, in thousandths of a
-// byte a second until they are written.
+enum {
+    GROWTH_PARTS = 1000,
+};
+
+// Write numbers that are kept in parts as costs.
+static void write_parts(const struct top_sites *top, const char *name, enum cost cost, FILE *out)
+{
+    for (uint32_t i = 0; i < top->costs.len; i++) {
+        const struct bytes labels = string_table_get_bytes(&top->labels, i + 1);
+        const uint64_t parts = costs_get(&top->costs.items[i], cost);
+        (void)fprintf(out, "%s{%.*s} %" PRIu64 ".%03" PRIu64 "\n", name, (int)labels.len,
+                      (const char *)labels.data, parts / GROWTH_PARTS, parts % GROWTH_PARTS);
+    }
+}
+
+// Write how fast the largest call sites grow that do: the slopes of the report and their errors, in
+// thousandths of a byte a second until they are written. Errors of equal labels are added up, so
+// they are no less than that of the sum.
 static MUST_USE enum err write_growth(const struct export_view *view, FILE *out)
 {
-    enum {
-        PARTS = 1000,
-    };
     static const struct metric growing = {
         "cairn_call_site_growth_bytes_per_second", "gauge",
         "Growth of the largest call sites whose memory keeps growing, while there is work."};
     CLEANUP(growth_release) struct growth growth = {0};
     CLEANUP(top_sites_release) struct top_sites top = {0};
+    CLEANUP(strbuf_release) struct strbuf name = {0};
     uint32_t nothing;
     TRY(growth_build(&view->selection, ROW_GROUPS_BY_SITE_ALONE, TOP_SITES, &growth));
     TRY(string_table_intern(&top.labels, "", 0, &nothing));
@@ -270,18 +284,21 @@ static MUST_USE enum err write_growth(const struct export_view *view, FILE *out)
         const struct growth_entry *entry = &growth.entries.items[i];
         struct call_site site = {.location = row_groups_location(&growth.groups, entry->group)};
         if (entry->class == GROWTH_GROWING && entry->slope_bytes_per_s > 0) {
-            site.costs.values[COST_LEAKED_BYTES] = (uint64_t)(entry->slope_bytes_per_s * PARTS);
+            site.costs.values[COST_LEAKED_BYTES] =
+                (uint64_t)(entry->slope_bytes_per_s * GROWTH_PARTS);
+            site.costs.values[COST_LEAKED_ALLOCATIONS] =
+                (uint64_t)(entry->slope_error * GROWTH_PARTS);
             TRY(add_site(view->profile, &site, &top));
         }
     }
-    if (top.costs.len > 0) {
-        begin_metric(out, &growing);
+    if (top.costs.len == 0) {
+        return ERR_OK;
     }
-    for (uint32_t i = 0; i < top.costs.len; i++) {
-        const struct bytes labels = string_table_get_bytes(&top.labels, i + 1);
-        const uint64_t parts = costs_get(&top.costs.items[i], COST_LEAKED_BYTES);
-        (void)fprintf(out, "%s{%.*s} %" PRIu64 ".%03" PRIu64 "\n", growing.name, (int)labels.len,
-                      (const char *)labels.data, parts / PARTS, parts % PARTS);
+    begin_metric(out, &growing);
+    write_parts(&top, growing.name, COST_LEAKED_BYTES, out);
+    if (sampling_of(&view->profile->recording).bytes != 0) {
+        begin_error_metric(out, &growing, &name);
+        write_parts(&top, strbuf_text(&name), COST_LEAKED_ALLOCATIONS, out);
     }
     return ERR_OK;
 }
