@@ -375,7 +375,7 @@ enum err attach_plan_tell_sizes(const struct attach *attach)
     for (size_t i = 0; i < attach->modules.len; i++) {
         const struct allocator_scan *scan = &attach->modules.items[i].scan;
         if (allocator_scan_has_allocator(scan)) {
-            below = tiny_below(scan) > below ? tiny_below(scan) : below;
+            below = max_u32(below, tiny_below(scan));
         }
     }
     return below > before

@@ -267,8 +267,8 @@ static void write_parts(const struct top_sites *top, const char *name, enum cost
 }
 
 // Write how fast the largest call sites grow that do: the slopes of the report and their errors, in
-// thousandths of a byte a second until they are written. Errors of equal labels are added up, so
-// they are no less than that of the sum.
+// thousandths of a byte a second until they are written. Errors of equal labels are added up, which
+// never states too small an error for their sum.
 static MUST_USE enum err write_growth(const struct export_view *view, FILE *out)
 {
     static const struct metric growing = {

@@ -162,8 +162,8 @@ static int compare_last_values(const void *left, const void *right, void *contex
     return a > b ? -1 : a < b;
 }
 
-// Divide the points, which are in the order of their labels, into series, and keep those that are
-// selected: of more than PROMETHEUS_SERIES_MAX those with the highest last values.
+// Divide the points into series, and keep the selected ones. The points are in the order of their
+// labels. Of more than PROMETHEUS_SERIES_MAX series, those with the highest last values are kept.
 static MUST_USE enum err divide_points(struct selector *selector, struct metric_data *data)
 {
     const size_t rows = store_table_rows(&data->points);

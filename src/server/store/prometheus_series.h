@@ -89,7 +89,8 @@ enum err metric_data_read(struct store *store,
 // Return the end of the recording that is a point.
 double metric_point_end_s(const struct metric_data *data, size_t row);
 
-// Find the value of a series at a moment: that of its last point before it. False: none.
+// Find the value of a series at a moment, which is that of the last point before it. Return false
+// if there is none.
 bool metric_value_at(const struct metric_data *data,
                      const struct series *series,
                      double moment_s,

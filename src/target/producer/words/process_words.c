@@ -362,7 +362,7 @@ static void shrink_region(const struct process_words *words, uint64_t window, ui
     }
 }
 
-// Give back the groups of other processes, and those that are free. The words are all mapped.
+// Unmap every group that this process does not own. Only for a process that has all words mapped.
 static void shrink_mapping(const struct process_words *words)
 {
     char *mapped = mapped_words(&words->source);
