@@ -65,8 +65,10 @@ enum attach_step_pace attach_step_pace_of(const struct attach_step *step);
 // Wait for a step, at most `limit_ms`. Return whether it is over.
 bool attach_step_await(const struct attach_step *step, uint64_t limit_ms);
 
-// Free a step that is over; `attach` is the caller's again. Accepts NULL.
+// Free a step that is over, or that could not be left; `attach` is the caller's again. Accepts
+// NULL.
 void attach_step_free(struct attach_step *step);
 
-// Leave a step to its thread, together with `attach`. Return false if it is over by now.
+// Leave a step to its thread, together with `attach`. Return false if it is over by now, or about
+// to be.
 bool attach_step_leave(struct attach_step *step);
