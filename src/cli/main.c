@@ -16,7 +16,7 @@
 #include "cli/completion.h"
 #include "cli/standard_streams.h"
 #include "cli/user_options.h"
-#include "host/os/quiet_thread.h"
+#include "host/threads/quiet_thread.h"
 
 // Words that mean a command without being its name.
 static const struct {

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "push/pusher.h"
 #include "recorder/output/rotation.h"
 

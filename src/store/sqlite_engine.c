@@ -21,6 +21,7 @@
 #include "base/compiler.h"
 #include "host/http/http_client.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "host/text/format.h"
 #include "host/text/strbuf.h"
 #include "store/engine.h"

@@ -18,6 +18,7 @@
 #include "base/compiler.h"
 #include "base/order.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "host/text/number.h"
 
 static const char suffix[] = ".names";

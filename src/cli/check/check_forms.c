@@ -11,7 +11,7 @@
 #include "formats/export/export_sarif.h"
 #include "formats/export/exporter.h"
 #include "host/containers/memory_end.h"
-#include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "host/text/format.h"
 #include "views_json/views/view_parts.h"
 

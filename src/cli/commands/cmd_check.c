@@ -19,6 +19,7 @@
 #include "cli/warnings/warnings.h"
 #include "host/containers/memory_end.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 
 struct check_fields {
     struct option_word_vec words; // --function and --max-...

@@ -17,6 +17,7 @@
 #include "cli/warnings/warnings.h"
 #include "formats/export/exporter.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "host/text/strbuf.h"
 #include "server/pages/report_page.h"
 

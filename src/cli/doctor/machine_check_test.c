@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 
 struct drawn_file {
     const char *path;

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/mutex.h"
-#include "host/os/quiet_thread.h"
+#include "host/threads/quiet_thread.h"
 
 enum {
     NICE = 5,        // more would delay the end of a run where all processors are busy

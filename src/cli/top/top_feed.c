@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/mutex.h"
-#include "host/os/quiet_thread.h"
+#include "host/threads/quiet_thread.h"
 #include "recorder/control/control_client.h"
 
 enum {

@@ -21,6 +21,7 @@
 #include "cli/options/output_name.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "host/text/number.h"
 #include "recorder/control/control_client.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "host/os/quiet_thread.h"
+#include "host/threads/quiet_thread.h"
 
 // Whether names of frames were never looked up.
 static bool is_unnamed(const struct recording *recording)

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "host/os/quiet_thread.h"
+#include "host/threads/quiet_thread.h"
 #include "host/threads/thread_share.h"
 
 enum stage {

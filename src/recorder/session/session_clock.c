@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/sys.h"
 #include "host/os/file.h"
-#include "host/os/quiet_thread.h"
+#include "host/threads/quiet_thread.h"
 #include "host/threads/urgent_turns.h"
 #include "session/recorder_wake.h"
 

@@ -22,6 +22,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "recording/format/column.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_reader.h"

@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/test_support/open_files.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "recording/read/recording_dump.h"
 #include "recording/test_support/recording_check.h"
 #include "recording/test_support/recording_random.h"

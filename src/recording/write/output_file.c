@@ -9,6 +9,7 @@
 
 #include "host/os/file.h"
 #include "host/os/litter.h"
+#include "host/os/new_file.h"
 #include "host/text/strbuf.h"
 #include "recording/format/recording_file.h"
 

@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "recording/format/chunk_index.h"
 #include "recording/format/recording_file.h"
 #include "recording/format/schema.h"

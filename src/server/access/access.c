@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 
 enum {
     BASIC_MAX_BYTES = 256 // of user and password

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/test_support/open_files.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "recording/test_support/test_folder.h"
 #include "server/state/source_file.h"
 

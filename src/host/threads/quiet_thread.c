@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/os/quiet_thread.h"
+#include "host/threads/quiet_thread.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A quiet thread blocks all signals that can be blocked; its starter's mask is unchanged.
-#include "host/os/quiet_thread.h"
+#include "host/threads/quiet_thread.h"
 
 #include <setjmp.h>
 #include <signal.h>
