@@ -7,16 +7,13 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "host/containers/map_u64.h"
 #include "host/text/strbuf.h"
-#include "symbols/dwarf/dwarf_scopes.h"
+#include "symbols/dwarf/frame_texts.h"
 #include "symbols/name_memo.h"
-#include "symbols/names/symbol_name.h"
 #include "symbols/symbol_source.h"
 
 enum {
-    QUERIES_PER_PROGRESS = 16,
-    MAX_PATH_BYTES = 8192
+    QUERIES_PER_PROGRESS = 16
 };
 
 struct module {
@@ -41,12 +38,8 @@ struct symbolizer {
 
     uint64_t open_bytes; // symbol_source_bytes() of the open modules
 
-    // For the open modules: ids of texts by their address in a mapped file. Most addresses share
-    // their names with others, and demangling is the most expensive step.
-    struct map_u64 functions_by_place;
-    struct map_u64 files_by_place;
+    struct frame_texts texts;            // owned; of the open modules
     struct dwarf_frame_vec dwarf_frames; // scratch
-    struct strbuf text;                  // scratch
 };
 
 enum err symbolizer_new(const struct symbolizer_options *options, struct symbolizer **out)
@@ -56,6 +49,7 @@ enum err symbolizer_new(const struct symbolizer_options *options, struct symboli
         return ERR_NO_MEMORY;
     }
     symbolizer->options = *options;
+    symbolizer->texts.strings = options->strings;
     *out = symbolizer;
     return ERR_OK;
 }
@@ -82,10 +76,8 @@ void symbolizer_free(struct symbolizer *symbolizer)
         module_release(&symbolizer->modules.items[i]);
     }
     module_vec_release(&symbolizer->modules);
-    map_u64_release(&symbolizer->functions_by_place);
-    map_u64_release(&symbolizer->files_by_place);
+    frame_texts_release(&symbolizer->texts);
     dwarf_frame_vec_release(&symbolizer->dwarf_frames);
-    strbuf_release(&symbolizer->text);
     free(symbolizer);
 }
 
@@ -125,93 +117,6 @@ void symbolizer_want_debug_info(struct symbolizer *symbolizer, uint32_t module)
     symbolizer->modules.items[module].wants_debug_info = true;
 }
 
-// Return whether a text was found at this place before, and its id.
-static bool is_known_text(struct map_u64 *places, uint64_t place, uint32_t *out_id)
-{
-    const uint32_t *known = map_u64_find(places, place);
-    *out_id = known != NULL ? *known : 0;
-    return known != NULL;
-}
-
-// Add the text in s->text, which is that of the place.
-static enum err
-add_text(struct symbolizer *s, struct map_u64 *places, uint64_t place, uint32_t *out_id)
-{
-    TRY(string_table_intern(s->options.strings, strbuf_text(&s->text), s->text.len, out_id));
-    return map_u64_put(places, place, *out_id);
-}
-
-// Find or add the readable name of a function; 0 for NULL. `name` keeps its address while the
-// module is open.
-static enum err function_id(struct symbolizer *s, const char *name, uint32_t *out_id)
-{
-    if (name == NULL) {
-        *out_id = 0;
-        return ERR_OK;
-    }
-    if (is_known_text(&s->functions_by_place, (uintptr_t)name, out_id)) {
-        return ERR_OK;
-    }
-    TRY(symbol_name_demangle(name, &s->text));
-    return add_text(s, &s->functions_by_place, (uintptr_t)name, out_id);
-}
-
-// Find or add a function's readable name for a plain name of DWARF, which needs its scopes before
-// it.
-static enum err
-scoped_function_id(struct symbolizer *s, struct dwarf_frame *frame, uint32_t *out_id)
-{
-    uint64_t place = (uintptr_t)frame->declaration.addr;
-    if (is_known_text(&s->functions_by_place, place, out_id)) {
-        return ERR_OK;
-    }
-    CLEANUP(strbuf_release) struct strbuf name = {0};
-    dwarf_append_scopes(&frame->declaration, &name);
-    strbuf_append(&name, frame->name, strnlen(frame->name, SYMBOL_NAME_MAX));
-    TRY(strbuf_result(&name));
-    TRY(symbol_name_demangle(strbuf_text(&name), &s->text));
-    return add_text(s, &s->functions_by_place, place, out_id);
-}
-
-// Append `path` without redundant parts: "//" and "/./". ".." stays, because it has another meaning
-// after a symbolic link.
-static void append_path(struct strbuf *out, const char *path)
-{
-    size_t len = strnlen(path, MAX_PATH_BYTES);
-    for (size_t i = 0; i < len; i++) {
-        bool ends_at_slash = out->len > 0 && out->data[out->len - 1] == '/';
-        bool is_dot = path[i] == '.' && i + 1 < len && path[i + 1] == '/';
-        if (ends_at_slash && path[i] == '/') {
-            continue;
-        }
-        if (is_dot && (ends_at_slash || out->len == 0)) {
-            i++;
-            continue;
-        }
-        strbuf_append_char(out, path[i]);
-    }
-}
-
-static enum err file_id(struct symbolizer *s, const struct dwarf_frame *frame, uint32_t *out_id)
-{
-    const char *file = frame->place.file;
-    if (file == NULL) {
-        *out_id = 0;
-        return ERR_OK;
-    }
-    if (is_known_text(&s->files_by_place, (uintptr_t)file, out_id)) {
-        return ERR_OK;
-    }
-    strbuf_clear(&s->text);
-    if (*file != '/' && frame->directory != NULL) {
-        append_path(&s->text, frame->directory);
-        strbuf_append_char(&s->text, '/');
-    }
-    append_path(&s->text, file);
-    TRY(strbuf_result(&s->text));
-    return add_text(s, &s->files_by_place, (uintptr_t)file, out_id);
-}
-
 static enum err append_frame(struct symbol_frame_vec *out, struct symbol_frame frame)
 {
     return out->len < UINT32_MAX ? symbol_frame_vec_push(out, frame) : ERR_LIMIT;
@@ -231,13 +136,13 @@ static enum err name_frame(struct symbolizer *s,
                            struct symbol_frame *out)
 {
     if (frame->name != NULL && frame->is_linkage_name) {
-        return function_id(s, frame->name, &out->function);
+        return frame_texts_function(&s->texts, frame->name, &out->function);
     }
     const char *symbol = out->is_inlined ? NULL : symtab_find(&source->symtab, address);
     if (frame->name == NULL || (symbol != NULL && is_mangled(symbol))) {
-        return function_id(s, symbol, &out->function);
+        return frame_texts_function(&s->texts, symbol, &out->function);
     }
-    return scoped_function_id(s, frame, &out->function);
+    return frame_texts_scoped(&s->texts, frame, &out->function);
 }
 
 static enum err resolve_dwarf(struct symbolizer *s,
@@ -254,7 +159,7 @@ static enum err resolve_dwarf(struct symbolizer *s,
         struct symbol_frame frame = {.line = found->place.line,
                                      .is_inlined = i + 1 < s->dwarf_frames.len};
         TRY(name_frame(s, source, address, found, &frame));
-        TRY(file_id(s, found, &frame.file));
+        TRY(frame_texts_file(&s->texts, found, &frame.file));
         TRY(append_frame(out, frame));
     }
     return ERR_OK;
@@ -272,7 +177,7 @@ static enum err resolve_in_files(struct symbolizer *s,
         return ERR_OK;
     }
     struct symbol_frame frame = {0};
-    TRY(function_id(s, symtab_find(&source->symtab, address), &frame.function));
+    TRY(frame_texts_function(&s->texts, symtab_find(&source->symtab, address), &frame.function));
     return frame.function != 0 ? append_frame(out, frame) : ERR_OK;
 }
 
@@ -482,8 +387,7 @@ static void close_module(struct symbolizer *s, struct module *module)
         module->is_open = false;
         count_bytes(s, module);
     }
-    map_u64_clear(&s->functions_by_place); // other texts may get these addresses
-    map_u64_clear(&s->files_by_place);
+    frame_texts_clear(&s->texts); // other texts may get these addresses
 }
 
 enum err symbolizer_resolve(struct symbolizer *symbolizer,
