@@ -371,7 +371,7 @@ static enum access_verdict judge_access(struct http *http,
 {
     return http->served_store == NULL
                ? authentication_check(&http->credentials, connection, target)
-               : store_changes_judge(http->served_store,
+               : store_changes_judge(&http->roles,
                                      method == METHOD_PUT      ? STORE_ROLE_ADD
                                      : method == METHOD_DELETE ? STORE_ROLE_ADMIN
                                                                : STORE_ROLE_READ,

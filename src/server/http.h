@@ -28,6 +28,7 @@ struct http {
     struct metrics_source *metrics;    // borrowed; NULL: the server of a viewer
     struct store_service *store;       // borrowed; NULL: not the server of a store
     struct served_store *served_store; // borrowed; NULL: the store has a viewer, and takes nothing
+    struct store_access roles;         // of a served store
     struct answer_service answers;
     struct event_hub events;
     struct visitors visitors;

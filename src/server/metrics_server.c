@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "server/metrics_server.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "server/access/access.h"
-#include "server/http.h"
+#include "server/generation.h"
 #include "server/http/http_library.h"
 
 enum {
-    TLS_FILE_MAX_BYTES = 1 << 20,
     RETIRE_S = 1,
 };
 
 // --- the server's process -----------------------------------------------------------------------
-
-// A daemon with the certificate and the token that it began with.
-struct generation {
-    struct http http;
-    struct strbuf pem;         // owned; empty: no TLS
-    struct MHD_Daemon *daemon; // owned
-};
 
 struct serving {
     const struct metrics_server_options *options; // borrowed
@@ -35,23 +24,9 @@ struct serving {
     struct generation *now;                       // owned; NULL until it serves
 };
 
-// Free a generation whose daemon has been stopped.
 static void generation_freep(struct generation **generation)
 {
-    if (*generation != NULL) {
-        strbuf_release(&(*generation)->pem);
-        free(*generation);
-    }
-}
-
-// Close a descriptor of the listening socket, unless libmicrohttpd has done so after a failure.
-static void close_unless_closed(int fd, int listener)
-{
-    struct stat own;
-    struct stat ours;
-    if (fstat(fd, &own) == 0 && fstat(listener, &ours) == 0 && own.st_ino == ours.st_ino) {
-        (void)close(fd); // nothing was written to it
-    }
+    generation_free(*generation);
 }
 
 // Serve with the token, and with the certificate as its file is now.
@@ -73,19 +48,7 @@ static MUST_USE enum err start_generation(struct serving *serving,
     if (token != NULL) {
         next->http.credentials.token = *token;
     }
-    if (options->tls_file != NULL) {
-        TRY(file_read(options->tls_file, TLS_FILE_MAX_BYTES, &next->pem, info));
-    }
-    const int fd = fcntl(listener->fd, F_DUPFD_CLOEXEC, 0); // the daemon's own
-    if (fd < 0) {
-        return err_set_errno(info, errno, "cannot start the web server");
-    }
-    next->daemon = http_daemon_start(
-        &next->http, fd, options->tls_file != NULL ? strbuf_text(&next->pem) : NULL, info);
-    if (next->daemon == NULL) {
-        close_unless_closed(fd, listener->fd);
-        return info->code;
-    }
+    TRY(generation_start(next, options->tls_file, listener->fd, info));
     *out = TAKE(next);
     return ERR_OK;
 }
@@ -116,13 +79,9 @@ reload_generation(struct serving *serving, struct generation **old, struct err_i
 // Let the answers under way end, then the connections of the old certificate and token.
 static void retire_generation(struct generation *old)
 {
-    const int fd = MHD_quiesce_daemon(old->daemon); // it accepts no more
-    if (fd >= 0) {
-        (void)close(fd); // the next daemon has another descriptor of it
-    }
+    generation_retire(old);
     clock_sleep_ns(RETIRE_S * NS_PER_S); // its signals are ignored
-    MHD_stop_daemon(old->daemon);
-    generation_freep(&old);
+    generation_free(old);
 }
 
 // Take the path of the recording, and requests, from the recorder, until it ends. Threads serve

@@ -7,21 +7,16 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "host/os/file.h"
-#include "server/http.h"
+#include "server/generation.h"
 #include "server/http/http_library.h"
 
-enum {
-    TLS_FILE_MAX_BYTES = 1 << 20,
-};
-
 struct store_server {
-    struct http http;
     struct served_store served;
-    struct store_service asked; // what `http` asks for tables
+    struct store_service asked; // for tables
     struct listener listener;   // owned
-    struct strbuf pem;          // owned; empty: no TLS
-    struct MHD_Daemon *daemon;  // owned; NULL: not started
+    const char *tls_file;       // borrowed; NULL: no TLS
+    struct generation *now;     // owned; NULL: not started
+    struct generation *older;   // owned; before the last reload; NULL: none
     bool has_turns;
 };
 
@@ -35,23 +30,45 @@ static MUST_USE enum err check_secrecy(const struct store_server_options *option
                : err_set(info, ERR_INVALID, "--listen: beyond the loopback the tokens need --tls");
 }
 
-static void set_roles(struct store_server *server, const struct store_server_options *options)
+static void set_roles(struct http *http,
+                      const struct listener *listener,
+                      const struct access_token *const roles[STORE_ROLE_COUNT])
 {
-    const struct listener *listener = &server->listener;
     const struct access_policy policy = {
         .is_open = listener->is_unix,
         .has_any_name = listener->is_unix || !listener->is_loopback,
         .needs_header = true, // addresses are in the logs of proxies
     };
-    server->http.credentials.policy = policy;
+    http->credentials.policy = policy;
     for (int role = 0; role < STORE_ROLE_COUNT; role++) {
-        server->served.has_role[role] =
-            options->roles[role] != NULL || (listener->is_unix && role == STORE_ROLE_ADMIN);
-        server->served.roles[role].policy = policy;
-        if (options->roles[role] != NULL) {
-            server->served.roles[role].token = *options->roles[role];
+        http->roles.has_role[role] =
+            roles[role] != NULL || (listener->is_unix && role == STORE_ROLE_ADMIN);
+        http->roles.roles[role].policy = policy;
+        if (roles[role] != NULL) {
+            http->roles.roles[role].token = *roles[role];
         }
     }
+}
+
+// Serve with these tokens, and with the certificate as its file is now.
+static MUST_USE enum err start_generation(struct store_server *server,
+                                          const struct access_token *const roles[STORE_ROLE_COUNT],
+                                          struct err_info *info)
+{
+    struct generation *next = calloc(1, sizeof(*next));
+    if (next == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    next->http.store = &server->asked;
+    next->http.served_store = &server->served;
+    set_roles(&next->http, &server->listener, roles);
+    const enum err problem = generation_start(next, server->tls_file, server->listener.fd, info);
+    if (problem != ERR_OK) {
+        generation_free(next);
+        return problem;
+    }
+    server->now = next;
+    return ERR_OK;
 }
 
 // Check that the store can be opened, and make it if it does not exist.
@@ -73,29 +90,17 @@ static MUST_USE enum err start_server(struct store_server *server,
                               .context = options->context};
     server->asked =
         (struct store_service){.place = options->place, .asking = PTHREAD_MUTEX_INITIALIZER};
-    server->http.store = &server->asked;
-    server->http.served_store = &server->served;
+    server->tls_file = options->tls_file;
     TRY(try_store(options->place, info));
     TRY(listener_open(options->address, &server->listener, info));
     TRY(check_secrecy(options, &server->listener, info));
-    set_roles(server, options);
-    if (options->tls_file != NULL) {
-        TRY(file_read(options->tls_file, TLS_FILE_MAX_BYTES, &server->pem, info));
-    }
     if (sem_init(&server->served.turns, 0, processors > 1 ? (unsigned)processors : 1) != 0) {
         return err_set_errno(info, errno, "cannot make a semaphore");
     }
     server->has_turns = true;
     TRY(store_intake_start(&server->served.intake, info));
     TRY(http_library_load(info));
-    server->daemon =
-        http_daemon_start(&server->http, server->listener.fd,
-                          options->tls_file != NULL ? strbuf_text(&server->pem) : NULL, info);
-    if (server->daemon == NULL) {
-        return info->code;
-    }
-    server->listener.fd = -1; // owned by the daemon from here on
-    return ERR_OK;
+    return start_generation(server, options->roles, info);
 }
 
 enum err store_server_start(const struct store_server_options *options,
@@ -116,6 +121,24 @@ enum err store_server_start(const struct store_server_options *options,
     return ERR_OK;
 }
 
+enum err store_server_reload(struct store_server *server,
+                             const struct access_token *const roles[STORE_ROLE_COUNT],
+                             struct err_info *info)
+{
+    struct generation *old = server->now;
+    TRY(start_generation(server, roles, info));
+    store_server_end_older(server);
+    generation_retire(old);
+    server->older = old;
+    return ERR_OK;
+}
+
+void store_server_end_older(struct store_server *server)
+{
+    generation_free(server->older);
+    server->older = NULL;
+}
+
 const char *store_server_name(const struct store_server *server)
 {
     return strbuf_text(&server->listener.name);
@@ -127,14 +150,12 @@ void store_server_stop(struct store_server *server)
         return;
     }
     store_intake_stop(&server->served.intake); // clients that wait get their answers
-    if (server->daemon != NULL) {
-        MHD_stop_daemon(server->daemon);
-    }
+    store_server_end_older(server);
+    generation_free(server->now);
     if (server->has_turns) {
         (void)sem_destroy(&server->served.turns); // no thread is left
     }
     listener_remove(&server->listener);
     listener_release(&server->listener);
-    strbuf_release(&server->pem);
     free(server);
 }

@@ -7,6 +7,9 @@
 //   GET /api/v1/store/QUERY          store/store_reply.h
 //   GET /ready                       needs no token
 //
+// With new certificates and tokens another generation takes over the listening socket
+// (generation.h). The old one ends a while later, because agents may be sending to it.
+//
 // Context: H. It serves from start to stop in threads of its own.
 #pragma once
 
@@ -37,6 +40,15 @@ struct store_server;
 enum err store_server_start(const struct store_server_options *options,
                             struct store_server **out,
                             struct err_info *info) MUST_USE;
+
+// Serve new connections with the certificate as its file is now, and with these tokens. A failure
+// leaves all as it was, with a sentence.
+enum err store_server_reload(struct store_server *server,
+                             const struct access_token *const roles[STORE_ROLE_COUNT],
+                             struct err_info *info) MUST_USE;
+
+// End the connections that are older than the last reload.
+void store_server_end_older(struct store_server *server);
 
 // The address as clients name it.
 const char *store_server_name(const struct store_server *server);

@@ -93,18 +93,18 @@ read_change(struct MHD_Connection *connection, struct change *out, struct err_in
     return ERR_OK;
 }
 
-enum access_verdict store_changes_judge(struct served_store *served,
+enum access_verdict store_changes_judge(struct store_access *access,
                                         enum store_role needed,
                                         struct MHD_Connection *connection,
                                         const char *target)
 {
     enum access_verdict verdict = ACCESS_NO_TOKEN;
     for (int role = 0; role < STORE_ROLE_COUNT; role++) {
-        if (!served->has_role[role]) {
+        if (!access->has_role[role]) {
             continue;
         }
         const enum access_verdict own =
-            authentication_check(&served->roles[role], connection, target);
+            authentication_check(&access->roles[role], connection, target);
         if (own == ACCESS_GRANTED) {
             return role == (int)needed || role == STORE_ROLE_ADMIN ? ACCESS_GRANTED
                                                                    : ACCESS_WRONG_ROLE;

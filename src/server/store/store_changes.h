@@ -31,12 +31,16 @@ enum store_role {
     STORE_ROLE_COUNT,
 };
 
+// The token of each role.
+struct store_access {
+    struct credentials roles[STORE_ROLE_COUNT];
+    bool has_role[STORE_ROLE_COUNT]; // else it has no token
+};
+
 struct served_store {
     const char *place; // borrowed; of the store, NULL: the user's own
     struct store_intake intake;
-    struct credentials roles[STORE_ROLE_COUNT];
-    bool has_role[STORE_ROLE_COUNT]; // else it has no token
-    sem_t turns;                     // as many uploads are read at a time
+    sem_t turns; // as many uploads are read at a time
     // Read the file of a recording and make its rows.
     enum err (*make_rows)(void *context,
                           const char *path,
@@ -47,7 +51,7 @@ struct served_store {
 };
 
 // Judge a request that needs a role: STORE_ROLE_READ to read, and so on. STORE_ROLE_ADMIN has all.
-enum access_verdict store_changes_judge(struct served_store *served,
+enum access_verdict store_changes_judge(struct store_access *access,
                                         enum store_role needed,
                                         struct MHD_Connection *connection,
                                         const char *target);
