@@ -12,6 +12,7 @@
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "recorder/outside/glibc_heap.h"
+#include "recorder/outside/huge_pages.h"
 #include "recorder/outside/thread_stacks.h"
 #include "recorder/recorder_breakdown.h"
 
@@ -75,6 +76,7 @@ static enum err find_outside(struct map_reading *reading)
     const struct page_source pages = {.read = reading->pagemap >= 0 ? pagemap_read : NULL,
                                       .context = &reading->pagemap};
     memory_areas_bound_bss(&reading->map, memory_fd, &pages);
+    huge_pages_estimate(&reading->map, &memory, &pages);
     TRY(thread_stacks_find(pid, &reading->map, &memory, &pages, &reading->tops,
                            &reading->pointers));
     u64_vec_sort_numbers(&reading->tops);

@@ -395,6 +395,40 @@ def test_survivors_of_a_fragmented_heap_are_found(record, allocator):
     assert "fragmentation at the end" in text and "keep_session" in text
 
 
+def judge_huge_pages(report, which, huge, untouched):
+    """The figures of one breakdown against the kernel's and the program's own. A kernel without huge pages has
+    given none."""
+    parts = breakdown(report, which)["mappings"]
+    near(sum(part["huge_bytes"] for part in parts), huge, 64 * PAGE)
+    near(sum(part["blank_bytes"] for part in parts), untouched if huge else 0, 0.05 * huge)
+    found = [item["sentence"] for item in report["findings"]["items"] if item["kind"] == "huge"]
+    assert len(found) == (huge > 0 and untouched > 0), found
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize("where, written", [("mapped", 8), ("mapped", 512), ("block", 8)])
+def test_huge_pages_that_are_mostly_untouched(scratch, where, written):
+    """The heap's block is of malloc: the kernel cuts its mapping where madvise says so."""
+    with Conversation(scratch / "x.cairn", program=[PROGRAMS / "huge_pages", where, str(written)]) as program:
+        huge = int(program.ask("h"))
+        program.ctl("snapshot")
+        report = program.end().report
+    asked, = [entry for entry in report["rss"]["breakdowns"] if entry["was_asked"]]
+    kind = "mapped" if where == "mapped" else "live"
+    near(asked[f"{kind}_bytes"], huge if huge else 32 * written * PAGE, 64 * PAGE)
+    sentence = judge_huge_pages(report, "is_peak", huge, huge - 32 * written * PAGE)
+    assert not sentence or ("map_index" in sentence if where == "mapped" else "Most of it is heap" in sentence)
+
+
+def test_huge_pages_of_an_attached_process(scratch):
+    with Attachable(scratch, program=[PROGRAMS / "huge_pages", "mapped", "8"]) as program:
+        huge = int(program.ask("h"))
+        program.attach()
+        program.ctl("snapshot")
+        report = program.detach().report
+    judge_huge_pages(report, "is_last", huge, huge - 32 * 8 * PAGE)
+
+
 def pss_of_tree(pid):
     """The sum of Pss of a process and its children: each page divided among those that have it."""
     children = open(f"/proc/{pid}/task/{pid}/children").read().split()

@@ -107,7 +107,7 @@ ROUTES = {
         "unrecorded": {"execs": int, "descendants_at_least": int, "programs": Table(
             program=str, reason=str, text=str, pid=int, execs=int, descendants_at_least=int)},
         "findings": {
-            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "sparse", "uneven", "unseen", "oom"),
+            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "sparse", "huge", "uneven", "unseen", "oom"),
                            sentence=str, confidence=OneOf("low", "medium", "high"), location=Nullable(int), bytes=int,
                            whole_bytes=int, blocks=int, bytes_per_s=(int, float), look=str),
             "changes": Nullable(Table(
@@ -205,7 +205,7 @@ ROUTES = {
                             rest_bytes=int, released_bytes=Nullable(int)),
         "moment_ms": Nullable(int),
         "mappings": Table(pid=int, path=str, kind=OneOf(*RSS_KINDS), areas=int, allocator=str,
-                          is_estimate=bool, rss_bytes=int, virtual_bytes=int, swap_bytes=int,
+                          is_estimate=bool, rss_bytes=int, virtual_bytes=int, swap_bytes=int, huge_bytes=int, blank_bytes=int,
                           location=Nullable(int), frame_first=int, frame_count=int),
         "frames": FRAMES, "code": CODE},
     "adhoc": {

@@ -169,7 +169,7 @@ void report_print_explanations(const struct report *report, FILE *out, enum cost
     enum {
         PEAK = 1 << FINDING_PEAK | 1 << FINDING_UNEVEN,
         LEAKED = 1 << FINDING_GROWTH | 1 << FINDING_UNFREED | 1 << FINDING_OOM,
-        RSS = 1 << FINDING_RSS | 1 << FINDING_SPARSE | 1 << FINDING_UNSEEN,
+        RSS = 1 << FINDING_RSS | 1 << FINDING_SPARSE | 1 << FINDING_HUGE | 1 << FINDING_UNSEEN,
     };
     static const unsigned kinds[COST_COUNT + 1] = {
         [COST_PEAK_BYTES] = PEAK,

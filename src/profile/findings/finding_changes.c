@@ -28,6 +28,7 @@ static enum cost cost_of(const struct finding *finding)
         return strcmp(finding->look, "-T") == 0 ? COST_TEMPORARY_BYTES : COST_COUNT;
     case FINDING_RSS:
     case FINDING_SPARSE:
+    case FINDING_HUGE:
     case FINDING_UNEVEN:
     case FINDING_UNSEEN:
     case FINDING_OOM:

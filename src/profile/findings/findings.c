@@ -370,8 +370,9 @@ void findings_release(struct findings *findings)
 const char *finding_kind_name(enum finding_kind kind)
 {
     static const char *const names[FINDING_KIND_COUNT] = {
-        [FINDING_PEAK] = "peak",     [FINDING_GROWTH] = "growth", [FINDING_UNFREED] = "unfreed",
-        [FINDING_CHURN] = "churn",   [FINDING_RSS] = "rss",       [FINDING_SPARSE] = "sparse",
-        [FINDING_UNEVEN] = "uneven", [FINDING_UNSEEN] = "unseen", [FINDING_OOM] = "oom"};
+        [FINDING_PEAK] = "peak",   [FINDING_GROWTH] = "growth", [FINDING_UNFREED] = "unfreed",
+        [FINDING_CHURN] = "churn", [FINDING_RSS] = "rss",       [FINDING_SPARSE] = "sparse",
+        [FINDING_HUGE] = "huge",   [FINDING_UNEVEN] = "uneven", [FINDING_UNSEEN] = "unseen",
+        [FINDING_OOM] = "oom"};
     return names[kind];
 }

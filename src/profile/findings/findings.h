@@ -8,6 +8,7 @@
 //   churn     a function makes many temporary allocations, or grows blocks step by step
 //   rss       resident memory is much larger than the live heap, and which part is
 //   sparse    few blocks keep many pages of the heap resident (fragmentation)
+//   huge      huge pages hold much that was never written
 //   uneven    a thread or process holds much more than its siblings
 //   unseen    a process has a heap that cairn does not see
 //   oom       the kernel killed a process for lack of memory: the limit, the heap, and who held it.
@@ -41,6 +42,7 @@ enum finding_kind {
     FINDING_CHURN,
     FINDING_RSS,
     FINDING_SPARSE,
+    FINDING_HUGE,
     FINDING_UNEVEN,
     FINDING_UNSEEN,
     FINDING_OOM,

@@ -66,6 +66,9 @@ void finding_append_leader(const struct findings_builder *builder,
 // Add the findings on resident memory and on what was not seen. The selection is everything.
 enum err findings_add_memory(struct findings_builder *builder) MUST_USE;
 
+// Add the finding on huge pages that hold much that was never written.
+enum err findings_add_huge(struct findings_builder *builder) MUST_USE;
+
 // Add the findings on blocks that die young, and on those that grow step by step.
 enum err findings_add_churn(struct findings_builder *builder) MUST_USE;
 

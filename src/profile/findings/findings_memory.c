@@ -296,5 +296,6 @@ enum err findings_add_memory(struct findings_builder *builder)
 {
     TRY(find_rss(builder));
     TRY(find_sparse(builder));
+    TRY(findings_add_huge(builder));
     return find_unseen(builder);
 }

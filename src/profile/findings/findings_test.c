@@ -612,6 +612,69 @@ static void other_memory_has_its_cure(void **state)
     }
 }
 
+// A part of 40 MiB of a drawn split of 64 MiB is in huge pages.
+static void huge_pages_without_content_are_stated(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t kind;
+        const char *allocator;
+        bool is_mapped; // by load
+        uint64_t blank_bytes;
+        const char *words; // NULL: no finding
+    } cases[] = {
+        {REC_PART_MAPPED, "", true, 32 << 20,
+         "load (a.c:7) mapped 32.0 MiB of it: madvise(MADV_NOHUGEPAGE) keeps single pages there."},
+        {REC_PART_LIVE, "libc.so.6", false, 32 << 20,
+         "Most of it is heap: prctl(PR_SET_THP_DISABLE) keeps single pages there, and so does "
+         "GLIBC_TUNABLES without glibc.malloc.hugetlb."},
+        {REC_PART_KEPT, "libjemalloc.so.2", false, 32 << 20,
+         "Most of it is heap: MALLOC_CONF=thp:never keeps single pages there."},
+        {REC_PART_KEPT, "libmimalloc.so.2", false, 32 << 20,
+         "Most of it is heap: MIMALLOC_ALLOW_LARGE_OS_PAGES=0 keeps single pages there."},
+        {REC_PART_REST, "", false, 32 << 20, "prctl(PR_SET_THP_DISABLE) keeps single pages."},
+        {REC_PART_MAPPED, "", true, (8 << 20) - 1, NULL}, // of 64 MiB
+        {REC_PART_MAPPED, "", true, 0, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        drawn_profile_open(
+            "libc.so.6;libjemalloc.so.2;libmimalloc.so.2;load(a.c:7) 1 8 0 0 0 0 1 8 8\n", &drawn);
+        const struct recording *recording = &drawn.profile->recording;
+        const char *allocator = cases[i].allocator;
+        struct rss_breakdown_part parts[] = {
+            {.kind = REC_PART_STACK, .node = REC_NONE, .rss_bytes = 1 << 20},
+            {.kind = cases[i].kind,
+             .node = cases[i].is_mapped ? recording->rows[0].node : REC_NONE,
+             .rss_bytes = 40 << 20,
+             .huge_bytes = 40 << 20,
+             .blank_bytes = cases[i].blank_bytes,
+             .allocator = allocator[0] != '\0' ? string_of(drawn.profile, allocator) : 0}};
+        struct rss_breakdown_split split = {.flags = REC_SNAPSHOT_PEAK,
+                                            .time_ms = 2000,
+                                            .rss_bytes = 64 << 20,
+                                            .parts = {.items = parts, .len = ARRAY_LEN(parts)}};
+        const struct rss_breakdown breakdown = {.splits = {.items = &split, .len = 1}};
+        struct summary summary;
+        assert_int_equal(summary_build(&drawn.selection, &summary), ERR_OK);
+        assert_int_equal(findings_build(&drawn.selection, &summary, &breakdown, &findings), ERR_OK);
+        const struct finding *found = find(&findings, FINDING_HUGE);
+        if (cases[i].words == NULL) {
+            assert_null(found);
+            continue;
+        }
+        assert_non_null(found);
+        char wanted[400];
+        (void)snprintf(wanted, sizeof(wanted), // fits
+                       "Huge pages took 40.0 MiB of RSS after 2.00 s. About 32.0 MiB of them hold "
+                       "only zeros, most likely because they were never written. %s",
+                       cases[i].words);
+        assert_string_equal(findings_sentence(&findings, found), wanted);
+        assert_int_equal(found->location != REC_NONE, cases[i].is_mapped);
+    }
+}
+
 static void a_kill_for_lack_of_memory_comes_first(void **state)
 {
     (void)state;
@@ -647,6 +710,7 @@ int main(void)
         cmocka_unit_test(other_faults_have_their_kind),
         cmocka_unit_test(what_an_allocator_keeps_has_a_cure),
         cmocka_unit_test(other_memory_has_its_cure),
+        cmocka_unit_test(huge_pages_without_content_are_stated),
         cmocka_unit_test(a_kill_for_lack_of_memory_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,6 +194,8 @@ static MUST_USE enum err add_parts(const struct recording *recording,
                 .rss_bytes = part->rss_bytes - repeated_bytes,
                 .swap_bytes = part->swap_bytes,
                 .released_bytes = min_u64(part->released_bytes, part->rss_bytes - repeated_bytes),
+                .huge_bytes = min_u64(part->huge_bytes, part->rss_bytes - repeated_bytes),
+                .blank_bytes = min_u64(part->blank_bytes, part->rss_bytes - repeated_bytes),
             }));
     }
     return ERR_OK;
@@ -406,6 +408,8 @@ static MUST_USE enum err merge_part(const struct profile *profile,
             sum->rss_bytes += part->rss_bytes;
             sum->virtual_bytes += part->virtual_bytes;
             sum->swap_bytes += part->swap_bytes;
+            sum->huge_bytes += part->huge_bytes;
+            sum->blank_bytes += part->blank_bytes;
             return ERR_OK;
         }
     }

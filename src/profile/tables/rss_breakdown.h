@@ -52,6 +52,8 @@ struct rss_breakdown_part {
     uint64_t swap_bytes;
     rec_string allocator;    // of heap: the module whose allocator has it; 0: unknown
     uint64_t released_bytes; // of kept memory: what a release would return
+    uint64_t huge_bytes;     // in huge pages, and pages of these that hold only zeros: estimates
+    uint64_t blank_bytes;
 };
 
 DEFINE_VEC(rss_breakdown_part_vec, struct rss_breakdown_part);

@@ -277,13 +277,13 @@ static void parts_of_one_path_are_merged(void **state)
     CLEANUP(profile_closep) struct profile *profile = NULL;
     open_snapshots(&recording, &profile);
     struct rss_breakdown_part parts[] = {
-        {REC_PART_FILE, 0, REC_NONE, 1, 1, false, 70, 50, 0, 0, 0},
-        {REC_PART_FILE, 0, REC_NONE, 2, 2, false, 90, 40, 1, 0, 0},
-        {REC_PART_FILE, 1, REC_NONE, 2, 1, true, 20, 15, 2, 0, 0},
-        {REC_PART_FILE, 1, REC_NONE, 3, 1, false, 20, 7, 0, 0, 0},
-        {REC_PART_FILE, 1, REC_NONE, 4, 1, false, 20, 0, 9, 0, 0}, // nothing resident
-        {REC_PART_FILE, 1, REC_NONE, 5, 1, false, 20, 3, 0, 0, 0},
-        {REC_PART_SHARED, 1, REC_NONE, 2, 1, false, 80, 80, 0, 0, 0},
+        {REC_PART_FILE, 0, REC_NONE, 1, 1, false, 70, 50, 0, 0, 0, 0, 0},
+        {REC_PART_FILE, 0, REC_NONE, 2, 2, false, 90, 40, 1, 0, 0, 0, 0},
+        {REC_PART_FILE, 1, REC_NONE, 2, 1, true, 20, 15, 2, 0, 0, 0, 0},
+        {REC_PART_FILE, 1, REC_NONE, 3, 1, false, 20, 7, 0, 0, 0, 0, 0},
+        {REC_PART_FILE, 1, REC_NONE, 4, 1, false, 20, 0, 9, 0, 0, 0, 0}, // nothing resident
+        {REC_PART_FILE, 1, REC_NONE, 5, 1, false, 20, 3, 0, 0, 0, 0, 0},
+        {REC_PART_SHARED, 1, REC_NONE, 2, 1, false, 80, 80, 0, 0, 0, 0, 0},
     };
     const struct rss_breakdown_split split = {.parts = {.items = parts, .len = ARRAY_LEN(parts)}};
     static const struct {

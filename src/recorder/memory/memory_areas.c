@@ -77,11 +77,13 @@ static void take_figures(const char *line, struct memory_area *area)
     area->shared_bytes += kib_of(line, "Shared_Clean:", bytes - area->shared_bytes);
     area->shared_bytes += kib_of(line, "Shared_Dirty:", bytes - area->shared_bytes);
     area->proportional_bytes += kib_of(line, "Pss:", bytes - area->proportional_bytes);
+    area->huge_bytes += kib_of(line, "AnonHugePages:", bytes - area->huge_bytes);
 }
 
 // Pss counts the pages of this mapping alone, too.
 static void settle_sharing(struct memory_area *area)
 {
+    area->huge_bytes = min_u64(area->huge_bytes, area->rss_bytes);
     area->shared_bytes = min_u64(area->shared_bytes, area->rss_bytes);
     area->proportional_bytes =
         min_u64(excess_u64(area->proportional_bytes, area->rss_bytes - area->shared_bytes),

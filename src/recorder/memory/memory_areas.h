@@ -24,6 +24,8 @@ struct memory_area {
     uint64_t swap_bytes;
     uint64_t shared_bytes;       // of rss_bytes: pages that more than one mapping has
     uint64_t proportional_bytes; // of shared_bytes: each page divided among its mappings
+    uint64_t huge_bytes;         // of rss_bytes: anonymous huge pages
+    uint64_t blank_bytes;        // of huge_bytes, an estimate: only zeros (outside/huge_pages.h)
     uint64_t device;             // of the file, with inode; anonymous memory has zeros
     uint64_t inode;
     uint64_t bss_end;   // behind a file's mapping, the file's .bss ends here at the latest

@@ -459,6 +459,8 @@ static void add_part(struct rec_part *sum, const struct rec_part *part)
     sum->rss_bytes += part->rss_bytes;
     sum->swap_bytes += part->swap_bytes;
     sum->released_bytes += part->released_bytes;
+    sum->huge_bytes += part->huge_bytes;
+    sum->blank_bytes += part->blank_bytes;
 }
 
 static void add_split_part(struct split_part *sum, const struct split_part *more)
@@ -490,8 +492,11 @@ static enum err push_part(struct splitting *s,
                           struct string_table *strings,
                           const char *path)
 {
+    const struct memory_area *area = area_of(s, piece);
     part.node = piece->node;
     part.areas = 1;
+    part.huge_bytes = share(area->huge_bytes, part.rss_bytes, area->rss_bytes);
+    part.blank_bytes = share(area->blank_bytes, part.rss_bytes, area->rss_bytes);
     part.allocator = piece->allocator;
     TRY(string_table_intern_text(strings, path, &part.path));
     return keep_part(s, &(struct split_part){.part = part, .claim = claim_of(s, piece, &part)});

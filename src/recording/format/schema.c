@@ -268,6 +268,8 @@ static const struct rec_column part_columns[] = {
     COLUMN(rec_part, 10, repeated_bytes),
     STRING(rec_part, 11, allocator),
     COLUMN(rec_part, 12, released_bytes),
+    COLUMN(rec_part, 13, huge_bytes),
+    COLUMN(rec_part, 14, blank_bytes),
 };
 
 static const struct rec_column survivor_columns[] = {

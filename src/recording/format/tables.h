@@ -394,6 +394,8 @@ struct rec_part {
     uint64_t repeated_bytes; // of rss_bytes: as in rec_memory_snapshot
     rec_string allocator;    // of heap: path of the module whose allocator has it; 0: unknown
     uint64_t released_bytes; // of kept memory: what a release of the allocator would return
+    uint64_t huge_bytes;     // of rss_bytes, by share: in huge pages
+    uint64_t blank_bytes;    // of huge_bytes, an estimate: pages that hold only zeros
 };
 
 // The live blocks of one stack that are on sparse pages of the heap, in the snapshots that have

@@ -331,6 +331,8 @@ static bool is_good_part(struct repair *p, void *entry, const void *before)
     part->snapshot = mapped_index(&p->memory_snapshot_map, part->snapshot);
     bound_figure(p, &part->repeated_bytes, part->rss_bytes);
     bound_figure(p, &part->released_bytes, part->rss_bytes);
+    bound_figure(p, &part->huge_bytes, part->rss_bytes);
+    bound_figure(p, &part->blank_bytes, part->huge_bytes);
     if (part->node != REC_NONE && part->node >= p->r->node_count) {
         part->node = REC_NONE;
         p->tally.repaired++;

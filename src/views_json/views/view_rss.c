@@ -86,6 +86,8 @@ static const struct column mapping_columns[] = {
     COLUMN_AS("rss_bytes", CELL_U64, mapping_row, part.rss_bytes),
     COLUMN_AS("virtual_bytes", CELL_U64, mapping_row, part.virtual_bytes),
     COLUMN_AS("swap_bytes", CELL_U64, mapping_row, part.swap_bytes),
+    COLUMN_AS("huge_bytes", CELL_U64, mapping_row, part.huge_bytes),
+    COLUMN_AS("blank_bytes", CELL_U64, mapping_row, part.blank_bytes),
     COLUMN_AS("is_estimate", CELL_BOOL, mapping_row, part.is_estimate),
     COLUMN(CELL_LOCATION, mapping_row, place),
     COLUMN(CELL_FRAMES, mapping_row, frames),

@@ -47,6 +47,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: (name) => ({ view: 'bottom-up', cost: 'temporary', ...asSubject(name) }) }], cost: 'allocated_bytes' },
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },
   sparse: { title: 'Fragmented heap', whole: 'of RSS', links: [RSS] },
+  huge: { title: 'Huge pages', whole: 'of RSS', links: [RSS] },
   uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: () => ({ view: 'threads' }) }] },
   oom: { title: 'Out of memory', whole: 'of the limit', links: [LEAKS, OVER_TIME], cost: 'live_bytes' },
   unseen: { title: 'Heap not seen', whole: 'of the anonymous memory', links: [RSS] },
