@@ -71,6 +71,7 @@ struct splitting {
     struct live_walk walk;    // of the blocks
     block_visit *visit;       // of a walk
     struct rss_piece *latest; // of the block before; NULL: none
+    size_t spans_left;        // of a walk: pieces that blocks reach into
     enum err err;             // of a visit to a block
     bool is_estimated;
     struct split_part_vec parts;
@@ -107,6 +108,16 @@ static struct rss_piece *piece_at(const struct splitting *s, uint64_t address)
     return first < s->pieces.len && piece->start <= address ? piece : NULL;
 }
 
+// Whether a block may reach from a piece into the next one. The kernel cuts a mapping where its
+// parts differ, as after madvise. Blocks do not overlap: a walk crosses each border once at most.
+static bool is_continued(const struct splitting *s, const struct rss_piece *piece)
+{
+    const struct rss_piece *next = piece + 1;
+    return s->spans_left > 0 && next < s->pieces.items + s->pieces.len &&
+           next->start == piece->end && next->path[0] == piece->path[0] &&
+           (next->kind == REC_PART_KEPT || next->kind == REC_PART_REST);
+}
+
 static void visit_block(void *context, uint64_t address, const struct live_block *block)
 {
     struct splitting *s = context;
@@ -115,19 +126,26 @@ static void visit_block(void *context, uint64_t address, const struct live_block
         piece = piece_at(s, address);
     }
     s->latest = piece;
-    if (piece != NULL) {
-        s->visit(s, piece, address, block);
+    if (piece == NULL) {
+        return;
+    }
+    s->visit(s, piece, address, block);
+    const uint64_t end = address + block->size_bytes;
+    while (end > piece->end && is_continued(s, piece)) {
+        s->spans_left--;
+        s->visit(s, ++piece, address, block);
     }
 }
 
-// Call `visit` for each live block within a piece. A sampled block counts for all blocks that it
-// stands for, as if they were beside it. Blocks of threads that keep books are in the order of
+// Call `visit` for each piece that a live block is in. A sampled block counts for all blocks that
+// it stands for, as if they were beside it. Blocks of threads that keep books are in the order of
 // addresses.
 static enum err each_block(struct splitting *s, block_visit *visit)
 {
     const struct listed_block_vec *listed = s->what->listed;
     s->visit = visit;
     s->latest = NULL;
+    s->spans_left = s->pieces.len;
     s->walk.block_count = 0;
     TRY(live_walk_run(&s->walk, &s->what->process->live));
     for (size_t i = 0; listed != NULL && i < listed->len && !s->walk.is_gone; i++) {
@@ -139,17 +157,37 @@ static enum err each_block(struct splitting *s, block_visit *visit)
     return ERR_OK;
 }
 
+static struct address_range within(const struct rss_piece *piece, struct address_range range)
+{
+    const uint64_t start = max_u64(range.start, piece->start);
+    return (struct address_range){.start = start,
+                                  .end = max_u64(start, min_u64(range.end, piece->end))};
+}
+
+static bool begins_in(const struct rss_piece *piece, uint64_t address)
+{
+    return address >= piece->start;
+}
+
+// Return how much of a block's range counts for a piece. A header before the first one does.
+static uint64_t bytes_in(const struct rss_piece *piece, uint64_t address, struct address_range of)
+{
+    const uint64_t start = begins_in(piece, address) ? of.start : piece->start;
+    return excess_u64(min_u64(of.end, piece->end), start);
+}
+
 static void count_block(struct splitting *s,
                         struct rss_piece *piece,
                         uint64_t address,
                         const struct live_block *block)
 {
-    const struct address_range extent = block_extent_of(address, block->size_bytes);
+    const struct address_range own = {.start = address, .end = address + block->size_bytes};
     piece->live_count++;
     piece->apart_count += block_is_apart(address, block->size_bytes);
-    piece->requested_bytes += block->size_bytes << block->shift;
-    piece->extent_bytes += (extent.end - extent.start) << block->shift;
-    s->requested_bytes += block->size_bytes << block->shift;
+    const struct address_range extent = block_extent_of(address, block->size_bytes);
+    piece->requested_bytes += bytes_in(piece, address, own) << block->shift;
+    piece->extent_bytes += bytes_in(piece, address, extent) << block->shift;
+    s->requested_bytes += begins_in(piece, address) ? block->size_bytes << block->shift : 0;
     s->is_estimated = s->is_estimated || block->shift != 0;
 }
 
@@ -174,13 +212,6 @@ static enum err find_heap(struct splitting *s)
 static bool has_pages(const struct splitting *s, const struct rss_piece *piece)
 {
     return resident_pages_are_known(&s->pages, piece->area);
-}
-
-static struct address_range within(const struct rss_piece *piece, struct address_range range)
-{
-    const uint64_t start = max_u64(range.start, piece->start);
-    return (struct address_range){.start = start,
-                                  .end = max_u64(start, min_u64(range.end, piece->end))};
 }
 
 static uint64_t
@@ -559,7 +590,7 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     const uint64_t size_bytes = piece->end - piece->start;
     const uint64_t spare_bytes =
         size_bytes > piece->extent_bytes ? size_bytes - piece->extent_bytes : 0;
-    const uint64_t rounding_bytes = piece->extent_bytes - piece->requested_bytes;
+    const uint64_t rounding_bytes = excess_u64(piece->extent_bytes, piece->requested_bytes);
     // More of it is resident than the blocks leave room for: the program ran on after its map was
     // read, and the pages of some blocks were not seen.
     if (piece->rss_bytes - occupied > spare_bytes) {
@@ -672,7 +703,8 @@ static void note_survivor(struct splitting *s,
                           uint64_t address,
                           const struct live_block *block)
 {
-    if (piece->kind != REC_PART_KEPT || !has_pages(s, piece) || s->err != ERR_OK) {
+    if (piece->kind != REC_PART_KEPT || !has_pages(s, piece) || s->err != ERR_OK ||
+        !begins_in(piece, address)) {
         return;
     }
     const struct address_range own = {.start = address, .end = address + block->size_bytes};

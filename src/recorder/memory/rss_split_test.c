@@ -197,6 +197,34 @@ static void a_block_with_a_mapping_of_its_own_has_whole_pages(void **state)
     }
 }
 
+// madvise and mprotect cut the mapping of a block into areas. What is no heap is none by a block
+// that is said to reach into it.
+static void a_block_is_live_in_all_areas_that_it_is_in(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "5000000-5001000 rw-p 00000000 00:00 0\nRss: 4 kB\n"
+                     "5001000-50c0000 rw-p 00000000 00:00 0\nRss: 700 kB\n"
+                     "50c0000-5100000 rw-p 00000000 00:00 0\nRss: 256 kB\n"
+                     "5100000-5110000 rw-p 00000000 00:00 0\nRss: 64 kB\n"
+                     "6000000-6080000 rw-p 00000000 00:00 0\nRss: 512 kB\n"
+                     "6080000-6090000 rw-p 00000000 00:00 0\nRss: 64 kB\n"
+                     "60a0000-60b0000 rw-p 00000000 00:00 0\nRss: 64 kB\n");
+    map_range(&f, 0x6080000, 16, WIRE_MAPPING_ANONYMOUS);
+    f.absent_from = 0x5010000;
+    f.absent_to = 0x5020000;
+    allocate(&f, 0x5000010, (256 * PAGE) - 16);
+    allocate(&f, 0x6000010, 1 << 20); // its free was not seen, and the memory is used anew
+    split(&f);
+    assert_int_equal(f.snapshot.requested_bytes, (256 * PAGE) - 16 + (1 << 20));
+    assert_int_equal(f.snapshot.live_bytes, (240 * PAGE) - 16 + (128 * PAGE) - 16);
+    assert_int_equal(f.snapshot.rounding_bytes, 32);
+    assert_int_equal(f.snapshot.mapped_bytes, 16 * PAGE);
+    assert_int_equal(f.snapshot.rest_bytes, 2 * 16 * PAGE);
+    assert_int_equal(f.snapshot.kept_bytes, 0);
+    close_fixture(&f);
+}
+
 static void without_pages_the_heap_is_an_estimate_and_the_sum_is_not(void **state)
 {
     (void)state;
@@ -663,6 +691,7 @@ int main(void)
         cmocka_unit_test(only_a_thread_behind_a_guard_makes_a_stack),
         cmocka_unit_test(live_is_what_is_resident_of_what_was_asked_for),
         cmocka_unit_test(a_block_with_a_mapping_of_its_own_has_whole_pages),
+        cmocka_unit_test(a_block_is_live_in_all_areas_that_it_is_in),
         cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),
         cmocka_unit_test(shares_never_exceed_what_the_kernel_counts),
         cmocka_unit_test(what_is_not_known_is_not_called_free),
