@@ -3,6 +3,8 @@
 #
 #   cmake -DWEB=web -DWORK=folder -DDO=tools|update|check -P build_viewer.cmake
 #
+# `tools` also installs those of tests/grafana.
+#
 #   tools    copies the sources into WORK and installs the tools of the lock file there, again only when
 #            it has changed; the packages' own scripts do not run
 #   update   does so, builds the bundle in WORK/dist and copies it to WEB/dist, which is committed
@@ -37,7 +39,7 @@ function(prepare)
         file(READ "${stamp}" installed)
     endif()
     if(NOT installed STREQUAL lock)
-        message(STATUS "Installing the viewer's tools")
+        message(STATUS "Installing the tools of ${WEB}")
         run("${NPM}" ci --ignore-scripts --no-audit --no-fund --fetch-retries=1)
         file(WRITE "${stamp}" "${lock}")
     endif()
