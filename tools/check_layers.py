@@ -39,7 +39,7 @@ class Module(NamedTuple):
 MODULES = {
     "base": Module("T", ""),
     "session": Module("T", "base", "books ."),
-    "target/producer": Module("T", "base session", "waiting words . book nursery"),
+    "target/producer": Module("T", "base session", "waiting words . book entry"),
     "target/unwind": Module("T", "base session", "cfi environment . walk"),
     "target/preload": Module("T", "base session target/producer target/unwind",
                              "real python stacks process record exports"),

@@ -53,11 +53,11 @@ BANNED_CALL = re.compile(r"(?<![\w.>\"])(" + "|".join(BANNED_FUNCTIONS) + r")\s*
 # How the files of another process are reached. Only TARGET_FILE may; check_symbols.py finds all that open a path.
 TARGET_PATH = re.compile(r'"[^"]*/proc/[^"]*/(root|map_files|cwd)\b')
 TARGET_FILE = "src/host/os/target_file.c"
-# What a hook writes to its lane goes through LANE_ENTRY, which enters the nursery first.
-LANE_ENTRY = "src/target/producer/nursery/lane_entry.h"
+# What a hook writes to its lane goes through LANE_ENTRY, which begins the thread's tick first.
+LANE_ENTRY = "src/target/producer/entry/lane_entry.h"
 LANE_FOLDERS = ("src/target/producer/", "src/target/preload/stacks/")
-LANE_WRITE = re.compile(r"(?<![\w.>])(nursery_(begin|turn|allocate(_\w+)?|free(_elsewhere)?|reallocate|coalesce(_\w+)?|"
-                        r"count|put|pass_\w+|suspend)|lane_producer_(advance|begin_stack|make_room|publish|"
+LANE_WRITE = re.compile(r"(?<![\w.>])(lane_turn|order_(allocate(_\w+)?|free|reallocate|pass_growth)|"
+                        r"book_(allocate|free|count_freed|pass)|lane_producer_(advance|begin_stack|make_room|publish|"
                         r"reserve(_event)?|send_\w+|tick))\s*\(")
 # What creates a file creates it alone: past a link, a pipe or a file that was put there.
 CREATES = re.compile(r"\bO_CREAT\b(?!.*\bO_EXCL\b)")

@@ -27,7 +27,7 @@ if [ "$sanitizers" = thread ]; then
     filter='^unit\.(session|producer|host\.(quiet_thread|http_client|process_search)|server\.(event_hub|requests_in_flight|listener|turns)|profile\.(deferred_symbols|cancel)|recorder\.(drain|attach_step|unrecorded_list))|^e2e\.counts'
     [ -z "${CAIRN_NIGHTLY:-}" ] ||
         filter='^unit\.(session|producer|recorder|host|server|profile\.(deferred_symbols|cancel))|^e2e\.(counts|lifecycle)'
-    left_out='^unit\.recorder\.(sampling|nursery_(streams|preemption|orders))$' # long, of one thread
+    left_out='^unit\.recorder\.(sampling|order_(preemption|steps))$' # long, of one thread
 fi
 
 cmake -S "$source" -B "$build" -G Ninja -Wno-dev -DBUILD_TESTING=ON -DCMAKE_BUILD_TYPE=Debug \

@@ -66,7 +66,6 @@
 // Limits of the history of all rows: 12 and 2 MiB. Beyond them the history becomes coarser.
 #define AGGREGATOR_CELLS_MAX   (256u << 10)
 #define AGGREGATOR_COHORTS_MAX (64u << 10)
-#define AGGREGATOR_HELD_MAX    (8u << 20) // what one thread can hold back at most
 
 DEFINE_VEC(aggregator_process_vec, struct aggregator_process *);
 
@@ -124,7 +123,6 @@ struct aggregator {
     uint64_t pending_count;    // pending frees of all processes
     uint64_t seed;             // of the live maps
     uint64_t held_since_ms;    // allocations since this tick may be missing
-    uint64_t held_bytes;       // bytes of the missing allocations
     uint64_t stamped_count;    // events with stamps
     bool has_book_peak;        // the peak is that of a shared sum
     uint64_t book_error_bytes; // how far it may be off,
@@ -277,18 +275,12 @@ enum err aggregator_extend(struct aggregator *aggregator, uint64_t end_ms) MUST_
 // Advance to tick_ms. All events of earlier ticks have been counted. An earlier time has no effect.
 enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms) MUST_USE;
 
-// Begin to collect the holds of all threads; aggregator_add_hold and aggregator_end_holds follow.
+// Begin to collect the holds of all threads; aggregator_add_hold follows.
 void aggregator_clear_holds(struct aggregator *aggregator);
 
 // Add the hold of a thread whose blocks since the tick since_ms will be counted later. UINT64_MAX:
-// the thread holds no blocks. held_bytes: blocks that it held before the process had several
-// threads.
-void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms, uint64_t held_bytes);
-
-// End the collection of holds. `budget_bytes`: what threads may hold in addition without showing a
-// high-water mark. `is_alone`: the thread that holds is the only one, and shows each high-water
-// mark.
-void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, bool is_alone);
+// the thread holds no blocks.
+void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms);
 
 // The events. An address is never 0; rows come from aggregator_row.
 enum err aggregator_allocate(struct aggregator *aggregator,

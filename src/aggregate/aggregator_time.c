@@ -61,23 +61,11 @@ enum err aggregator_extend(struct aggregator *aggregator, uint64_t end_ms)
 void aggregator_clear_holds(struct aggregator *aggregator)
 {
     aggregator->held_since_ms = UINT64_MAX;
-    aggregator->held_bytes = 0;
 }
 
-void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms, uint64_t held_bytes)
+void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms)
 {
     aggregator->held_since_ms = min_u64(aggregator->held_since_ms, since_ms);
-    // A thread cannot hold more: the value is wrong.
-    aggregator->held_bytes += min_u64(held_bytes, AGGREGATOR_HELD_MAX);
-}
-
-void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, bool is_alone)
-{
-    // A thread that leaves blocks out does not show them in order with the blocks that it holds.
-    const uint64_t held_bytes =
-        is_alone && !aggregator->estimate.is_there ? 0 : aggregator->held_bytes;
-    peak_bound_unseen(&aggregator->bound, held_bytes + budget_bytes,
-                      aggregator_live_bytes(aggregator));
 }
 
 void aggregator_thread_tick(const struct aggregator *aggregator,

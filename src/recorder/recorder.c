@@ -26,11 +26,10 @@
 // Whether threads can keep their own books. Else the recorder pairs their events in order.
 static bool can_keep_books(const struct recorder_options *options)
 {
-    const bool needs_events = options->lists_blocks || options->no_nursery || options->always_holds;
     // Words are as many as blocks: at most a quarter of a heap of small ones.
     const bool needs_fewer =
         options->sample_bytes != 0 || options->may_sample || options->is_short_of_memory;
-    return options->keeps_books && !needs_events && !needs_fewer;
+    return options->keeps_books && !options->lists_blocks && !needs_fewer;
 }
 
 static uint32_t session_flags_of(const struct recorder_options *options)
@@ -39,11 +38,7 @@ static uint32_t session_flags_of(const struct recorder_options *options)
            (options->follow_children ? SESSION_FOLLOW_CHILDREN | SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->reads_python ? SESSION_PYTHON : 0) |
-           (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
-           (options->always_holds ? SESSION_ALWAYS_HOLD : 0) |
-           (options->no_nursery || options->lists_blocks || options->sample_bytes != 0
-                ? SESSION_NO_NURSERY // coalesced pairs have no addresses; chosen blocks are few
-                : 0);
+           (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0);
 }
 
 static enum err check_program(struct recorder_state *s,

@@ -213,7 +213,8 @@ static void a_process_that_exits_is_let_go_after_its_snapshot(void **state)
         f.s->drain.lanes[5] = &lane;
         f.s->drain.active[0] = 5;
         f.s->drain.active_count = 1;
-        atomic_store(&header.nursery.held_bytes, is_counted != 0 ? 0 : 8);
+        header.keeps_book = 1;
+        header.book.has_counted = is_counted == 0;
         struct process_slot *slot = session_process(f.s->session.memory, 1);
         atomic_store(&slot->exit_ms, 110);
         atomic_store(&slot->exit_wait, EXIT_WAIT_WAITING);

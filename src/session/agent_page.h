@@ -25,11 +25,10 @@
 #include <stdint.h>
 
 #include "session/agent_hooks.h"
-#include "session/freed_table.h"
 #include "session/thread_pass.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
-#define AGENT_VERSION            8u
+#define AGENT_VERSION            9u
 #define AGENT_THREADS            4096u // power of two
 #define AGENT_PATCHES_MAX        4096u
 #define AGENT_MODULES_MAX        2048u
@@ -100,7 +99,6 @@ struct agent_attachment {
     _Atomic uint32_t list_count; // lists[list_count % 2] is current
     uint32_t paths_bytes;
     char paths[AGENT_PATHS_BYTES]; // each ended by a zero byte; the first is empty: the executable
-    struct freed_table freed;      // T
 };
 
 // Addresses of an interpreter of Python and of the libc that it uses; 0: unknown.

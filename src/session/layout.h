@@ -11,10 +11,10 @@
 //   196 KiB      exec_note[128]            programs that were executed unrecorded
 //   ...          lane[4096]                LANE_STRIDE each, sparse: untouched pages cost nothing
 //
-//   one lane:    lane_header               positions and owner, both sides; the nursery's head
+//   one lane:    lane_header               positions and owner, both sides; the book's head
 //                producer's state          dictionaries, remembered walk; its thread's alone,
 //                                          but for the first word, LANE_GUARD_OFFSET
-//                nursery                   blocks and counts that have not been sent (nursery.h)
+//                book                      what it has counted and not sent (book_layout.h)
 //                ring                      records of wire.h, single producer, single consumer
 //
 // Writers: each field names its only writer, R (recorder), P (a recorded process, any thread) or T
@@ -32,24 +32,23 @@
 #include "session/books/block_words.h"
 #include "session/books/book_layout.h"
 #include "session/books/shared_sum.h"
-#include "session/nursery_layout.h"
 #include "session/session_env.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        20
+#define SESSION_VERSION        21
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
 #define SESSION_PROCESS_OFFSET SESSION_PAGE_BYTES
-// The first MiB and the nursery. 64 KiB of it are the path caches, a part of the state.
-#define LANE_STRIDE            ((1u << 20) + (64u << 10) + LANE_NURSERY_BYTES)
+// The first MiB and the book. 64 KiB of it are the path caches, a part of the state.
+#define LANE_STRIDE            ((1u << 20) + (64u << 10) + LANE_BOOK_BYTES)
 #define LANE_HEADER_BYTES      4096u
 #define LANE_RING_BYTES_MIN    (16u << 10)
 #define LANE_RING_BYTES_MAX    (512u << 10)
 #define LANE_RING_OFFSET       (LANE_STRIDE - LANE_RING_BYTES_MAX)
-#define LANE_NURSERY_BYTES     (192u << 10) // NURSERY_BYTES and more, so that rings stay aligned
-#define LANE_NURSERY_OFFSET    (LANE_RING_OFFSET - LANE_NURSERY_BYTES)
-#define LANE_STATE_BYTES       (LANE_NURSERY_OFFSET - LANE_HEADER_BYTES)
+#define LANE_BOOK_BYTES        (192u << 10) // BOOK_BYTES and more, so that rings stay aligned
+#define LANE_BOOK_OFFSET       (LANE_RING_OFFSET - LANE_BOOK_BYTES)
+#define LANE_STATE_BYTES       (LANE_BOOK_OFFSET - LANE_HEADER_BYTES)
 #define LANE_GUARD_OFFSET      LANE_HEADER_BYTES
 #define SESSION_LANES_OFFSET   (256u << 10)
 #define SESSION_BYTES          (SESSION_LANES_OFFSET + (uint64_t)SESSION_MAX_LANES * LANE_STRIDE)
@@ -111,11 +110,9 @@ enum session_flags {
     SESSION_FOLLOW_CHILDREN = 1 << 0, // forked and executed children join the session
     SESSION_OVERFLOW_SAMPLE = 1 << 1, // a full ring thins the recorded events (sampler.h)
     SESSION_CHECK_UNWIND = 1 << 2,    // compare every incremental walk with a full one
-    SESSION_NO_NURSERY = 1 << 3,      // send every event
-    SESSION_ALWAYS_HOLD = 1 << 4,     // nurseries hold blocks even if that does not pay
-    SESSION_FOLLOW_EXECS = 1 << 5,    // R puts the agent into programs that are executed
-    SESSION_PYTHON = 1 << 6,          // stacks have the frames of CPython
-    SESSION_BOOKS = 1 << 7,           // threads keep their own books (target/producer/book)
+    SESSION_FOLLOW_EXECS = 1 << 3,    // R puts the agent into programs that are executed
+    SESSION_PYTHON = 1 << 4,          // stacks have the frames of CPython
+    SESSION_BOOKS = 1 << 5,           // threads keep their own books (target/producer/book)
 };
 
 enum session_door {
@@ -171,12 +168,10 @@ struct session_header {
     _Alignas(64) _Atomic uint64_t clock_ms;
     // R: enum session_recording. Next to the clock, which every hook reads anyway.
     _Atomic uint32_t recording;
-    // T: which threads record. Once several do, all their events have stamps (nursery.h). A thread
-    // writes this before it sends its first event, so a thread that received anything from another
-    // thread sees that there are several.
+    // T: which threads without books record. Once several do, all their events have stamps. A
+    // thread writes this before it sends its first event, so a thread that received anything from
+    // another thread sees that there are several.
     _Atomic uint32_t order;
-    // R: how many bytes each thread may hold back while several record.
-    _Atomic uint64_t hold_bytes;
     // R: how often it has forgotten stacks (--max-memory). A thread that sees another number than
     // before sends its stacks anew.
     _Atomic uint32_t stack_losses;
@@ -381,26 +376,17 @@ struct lane_header {
     // it has read that far.
     _Alignas(64) _Atomic uint32_t producer_waiting;
 
-    // R, with margin_serial odd while it writes: counted up to the TICK at margin_pos, the live
-    // bytes could have risen by margin_bytes without setting a new maximum.
-    _Alignas(64) _Atomic uint64_t margin_serial;
-    _Atomic uint64_t margin_pos;
-    _Atomic uint64_t margin_bytes;
-    // T, release: when its book was sent last; what it has not sent is younger. R reads it.
-    _Atomic uint64_t book_since_ms;
-    _Atomic uint64_t unknown_frees; // T: of blocks without a word
+    _Alignas(64) struct book_head book; // see there for the writers
+    _Atomic uint64_t unknown_frees;     // T: of blocks without a word
 
     // T: what it has not added to the session's sum, if it keeps a book (book.h). R under the lock
-    // of the nursery.
+    // of the book.
     _Alignas(64) struct sum_part sum_part;
-    _Alignas(64) struct nursery nursery; // see nursery_layout.h for the writers
     _Alignas(64) struct lane_answer answer;
 };
 _Static_assert(sizeof(struct lane_header) <= LANE_HEADER_BYTES, "one page");
-_Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES && BOOK_BYTES <= LANE_NURSERY_BYTES,
-               "the nursery fits, or the book in its place");
+_Static_assert(BOOK_BYTES <= LANE_BOOK_BYTES, "the book fits");
 _Static_assert(WORDS_PROCESSES == SESSION_MAX_PROCESSES, "one share for each");
-_Static_assert(BOOK_COUNTERS == NURSERY_COUNTERS, "nursery.counters_used serves both");
 
 // Return producer_waiting of a thread that waits until read_pos is at least `awaited_pos`; not 0.
 static inline uint32_t lane_waiting_for(uint64_t awaited_pos)
@@ -466,15 +452,10 @@ static inline _Atomic uint64_t *lane_guard(struct lane_header *lane)
     return (_Atomic uint64_t *)(void *)((char *)lane + LANE_GUARD_OFFSET);
 }
 
-static inline struct nursery_tables *lane_nursery_tables(struct lane_header *lane)
-{
-    return (struct nursery_tables *)(void *)((char *)lane + LANE_NURSERY_OFFSET);
-}
-
-// Return the book of the lane's thread, in place of a nursery.
+// Return the book of the lane's thread.
 static inline struct book_tables *lane_book_tables(struct lane_header *lane)
 {
-    return (struct book_tables *)(void *)((char *)lane + LANE_NURSERY_OFFSET);
+    return (struct book_tables *)(void *)((char *)lane + LANE_BOOK_OFFSET);
 }
 
 static inline uint8_t *lane_ring(struct lane_header *lane)

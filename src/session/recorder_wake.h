@@ -58,6 +58,6 @@ static inline uint64_t session_time_of(struct session_header *session, uint64_t 
 // Return the time. Not for the common path.
 static inline uint64_t session_now_ms(struct session_header *session)
 {
-    // Relaxed: see nursery_clock.
+    // Relaxed: see lane_clock.
     return session_time_of(session, atomic_load_explicit(&session->clock_ms, memory_order_relaxed));
 }

@@ -2,7 +2,7 @@
 // stamp: numbers that order events across threads and processes.
 //
 // While several threads record, events that are sent have stamps, by which the recorder orders the
-// events of all lanes. (A small block may do without, see nursery.h.) The stamp of an allocation is
+// events of all lanes. The stamp of an allocation is
 // taken after the allocator returned, the stamp of a free before the allocator is called. So of two
 // events of one address the earlier one has the lower stamp: a thread can receive an address only
 // after another thread stamped its free.

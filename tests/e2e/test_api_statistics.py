@@ -37,10 +37,10 @@ def said(output):
     return {label: sorted(values) for label, values in found.items()}, recorded
 
 
-@pytest.mark.parametrize("nursery", ["1", "0"])
-def test_scopes_count_what_the_program_does(record, nursery):
+@pytest.mark.parametrize("books", ["1", "0"])
+def test_scopes_count_what_the_program_does(record, books):
     recording = record(PROGRAMS / "api_statistics", is_compared=False,
-                       env={"CAIRN_NURSERY": nursery} if nursery == "0" else None)
+                       env={"CAIRN_BOOKS": books})
     found, recorded = said(recording.finished.stdout)
     assert recorded == {1}
     assert found == EXPECTED
@@ -95,7 +95,7 @@ def peaks_said(output):
     return {label: sorted(values) for label, values in found.items()}, unanswered
 
 
-@pytest.mark.parametrize("options, env", [([], {}), ([], {"CAIRN_NURSERY": "0"}), ([], {"CAIRN_BOOKS": "0"}),
+@pytest.mark.parametrize("options, env", [([], {}), ([], {"CAIRN_BOOKS": "0"}),
                                           (["--blocks"], {})])
 def test_peaks_within_pieces_of_work(record, options, env):
     recording = record(PROGRAMS / "api_peaks", is_compared=False, options=options, env=env)

@@ -22,7 +22,7 @@ TRACER_FORMAT = f"<{KINDS * len(COSTS) + 7}Q"
 HOW = ["c", "cr", "crl", "crs", "crsl", "crf", "r", "crsfl"]
 BOOKS = {"CAIRN_BOOKS": "1"}
 IN_ORDER = {"CAIRN_BOOKS": "0"}
-NURSERY = [IN_ORDER, BOOKS, {"CAIRN_NURSERY": "always"}, {"CAIRN_NURSERY": "0"}, BOOKS]
+WAYS = [IN_ORDER, BOOKS, IN_ORDER, BOOKS, BOOKS]
 COUNTED = {"CAIRN_STAMPS": "counter"}  # as without the processor's clock
 # A thread may lose its processor inside a realloc for longer than the recorder waits for it. Then the order is
 # guessed, and which block of the address was a temporary one. These tests are about the order that is known.
@@ -60,7 +60,7 @@ def draw(number):
     threads = [2, 3, 4, 8, 16, 32][seed * 7 % 6]
     how = HOW[seed * 5 % len(HOW)]
     events = 60000 // threads // (4 if "f" in how or "s" in how else 1)
-    return [PROGRAMS / "random_heap", seed, threads, events, how], NURSERY[seed * 3 % len(NURSERY)]
+    return [PROGRAMS / "random_heap", seed, threads, events, how], WAYS[seed * 3 % len(WAYS)]
 
 
 def assert_counts(recording, truth):
@@ -123,13 +123,13 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
     assert are_narrow(widths), sorted(widths)
 
 
-@pytest.mark.parametrize("threads, how, nursery", [
-    (0, "cra", "order"), (3, "crfa", "books"), (1, "cra", "always"), *some_of([
-        (3, "crsla", "always"), (0, "cra", "books"), (0, "crfa", "always"), (3, "crfa", "order")], 4)])
-def test_calls_of_the_programs_interface_lose_nothing(record, tmp_path, threads, how, nursery):
-    """At the pace at which the recorder empties what a thread holds."""
+@pytest.mark.parametrize("threads, how, way", [
+    (0, "cra", "order"), (3, "crfa", "books"), (1, "cra", "order"), *some_of([
+        (3, "crsla", "books"), (0, "cra", "books"), (0, "crfa", "books"), (3, "crfa", "order")], 4)])
+def test_calls_of_the_programs_interface_lose_nothing(record, tmp_path, threads, how, way):
+    """At the pace at which the recorder empties the books of threads that sleep."""
     command = [PROGRAMS / "random_heap", SEED, threads, 8000 // max(threads, 1), how]
-    env = {"books": BOOKS, "order": IN_ORDER}.get(nursery, {"CAIRN_NURSERY": nursery})
+    env = {"books": BOOKS, "order": IN_ORDER}[way]
     recording, truth = record_traced(record, tmp_path, command, env)
     assert_counts(recording, truth)
     assert_peak(recording.totals, truth, env != BOOKS, has_handles=True)
@@ -151,12 +151,12 @@ def test_stamps_of_the_counter_order_events_as_well(record, tmp_path):
         assert_peak(recording.totals, truth, env != BOOKS)
 
 
-@pytest.mark.parametrize("nursery", ["always", "0"])
+@pytest.mark.parametrize("books", ["1", "0"])
 @pytest.mark.parametrize("way", ["first", "third", "alone"])
-def test_an_address_given_away_by_a_realloc_is_of_another_block(record, way, nursery):
+def test_an_address_given_away_by_a_realloc_is_of_another_block(record, way, books):
     """The free by a realloc precedes what other threads do with the address, also where the realloc
     is the first event of its thread, or began before other threads recorded."""
-    env = {**PATIENT, "LD_PRELOAD": str(PROGRAMS / "libhandover_allocator.so"), "CAIRN_NURSERY": nursery}
+    env = {**PATIENT, "LD_PRELOAD": str(PROGRAMS / "libhandover_allocator.so"), "CAIRN_BOOKS": books}
     recording = record(PROGRAMS / "handover", way, env=env, is_compared=False)
     recording.assert_whole()
     found = {name: [recording.costs_within(name).get(cost, 0)

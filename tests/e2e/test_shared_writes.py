@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Threads that allocate write to no cache line that another thread writes, too. One thread of a
 program works, then the other, while the recorder is stopped; the test compares the program's memory
-before and after each and intersects the cache lines that have changed. Only the table of latest
-frees may be shared: it is larger than what two threads free, but its places go by a hash."""
+before and after each and intersects the cache lines that have changed."""
 import os
 import pathlib
-import subprocess
 
 import pytest
 
@@ -17,7 +15,7 @@ LINE = 64
 PAGE = 4096
 ROUNDS = 4  # of 30 pairs: the events stay below half of the smallest ring, so no thread wakes the recorder
 WARM_UP = 2000
-WAYS = {"held": {"CAIRN_NURSERY": "always"}, "sent": {"CAIRN_NURSERY": "0"}, "usual": {"CAIRN_BOOKS": "0"}, "books": {"CAIRN_BOOKS": "1"}}
+WAYS = {"order": {"CAIRN_BOOKS": "0"}, "books": {"CAIRN_BOOKS": "1"}}
 
 
 def writable_areas(pid):
@@ -77,15 +75,6 @@ def place(modules, address):
     return f"{name}+{address - start:#x}"
 
 
-def table_of_frees(pid):
-    """The cache lines of g_freed in the preload library."""
-    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
-        start, path = next((int(line.split("-")[0], 16), line.split()[-1]) for line in maps if "libcairn" in line)
-    listing = subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=True).stdout
-    offset, size = next(line.split()[:2] for line in listing.splitlines() if line.endswith(" g_freed"))
-    return range(start + int(offset, 16), start + int(offset, 16) + int(size, 16))
-
-
 class Turns(Conversation):
     """The program reads from two pipes instead of its standard input."""
 
@@ -115,7 +104,7 @@ class Turns(Conversation):
 
 
 def lines_of_both(turns):
-    """The cache lines that both threads have written, but for the table of latest frees."""
+    """The cache lines that both threads have written."""
     for thread in (0, 1, 0, 1):
         turns.work(thread, WARM_UP)
     pid = turns.status()["program_pid"]
@@ -128,8 +117,8 @@ def lines_of_both(turns):
             states.append(quiet_pages(pid))
     first, second = (changed_lines(*states[i:i + 2]) for i in range(2))
     assert first and second
-    table, modules = table_of_frees(pid), module_starts(pid)
-    return [place(modules, address) for address in sorted(first & second) if address not in table]
+    modules = module_starts(pid)
+    return [place(modules, address) for address in sorted(first & second)]
 
 
 def counts_stamps():
@@ -147,5 +136,5 @@ def test_threads_write_to_no_common_line(scratch, way):
 
 def test_a_common_counter_is_found(scratch):
     """Where the processor's clock cannot order the events, all threads count."""
-    with Turns(scratch / "t.cairn", {"CAIRN_STAMPS": "counter", **WAYS["usual"]}) as turns:
+    with Turns(scratch / "t.cairn", {"CAIRN_STAMPS": "counter", **WAYS["order"]}) as turns:
         assert len(lines_of_both(turns)) == 1

@@ -205,7 +205,7 @@ def a_realloc_is_announced_before_its_effect(o):
     return {"block": 0, "pos_a": 0, "pending": 0}, [moving, getting_it, recorder], bad
 
 
-@protocol(several=spare(on("seq_cst", "target/producer/nursery/nursery_turn.c",
+@protocol(several=spare(on("seq_cst", "target/producer/entry/lane_turn.c",
                            "atomic_store(&p->session->order, order)")))
 def who_receives_a_block_sees_that_several_threads_record(o):
     """The hand-over is the program's, and orders all that came before."""
@@ -223,65 +223,39 @@ def only_if_free(owner):
     return lambda value: owner if value == 0 else None
 
 
-TAKE = on("acquire", "target/producer/nursery/nursery_turn.c", "memory_order_acquire, memory_order_relaxed")
-GIVE = on("release", "target/producer/nursery/nursery_turn.c", "&n->owner, NURSERY_FREE, memory_order_release")
+TAKE = on("acquire", "target/producer/entry/lane_turn.c", "memory_order_acquire, memory_order_relaxed")
+GIVE = on("release", "target/producer/entry/lane_turn.c", "&p->lane->book.owner, BOOK_OF_NEITHER, memory_order_release")
 
 
 @protocol(take=TAKE, give=GIVE,
-          lock=on("acquire", "recorder/session/nursery_reader.c", "memory_order_acquire, memory_order_relaxed"),
-          unlock=on("release", "recorder/session/nursery_reader.c", "&lane->nursery.owner, NURSERY_FREE, memory_order_release"))
-def one_owner_of_a_nursery_sees_what_the_other_has_done(o):
+          lock=on("acquire", "recorder/session/book_reader.c", "memory_order_acquire, memory_order_relaxed"),
+          unlock=on("release", "recorder/session/book_reader.c", "&lane->book.owner, BOOK_OF_NEITHER, memory_order_release"))
+def one_owner_of_a_book_sees_what_the_other_has_done(o):
     def user(me, take, give):
         def run():
             if (yield Change("owner", only_if_free(me), o[take])) != 0:
                 return None
-            held = yield Load("held")
-            yield Store("held", held + 1)
+            counted = yield Load("counted")
+            yield Store("counted", counted + 1)
             yield Store("owner", 0, o[give])
-            return held
+            return counted
         return run
-    return ({"owner": 0, "held": 0}, [user(1, "take", "give"), user(2, "lock", "unlock")],
+    return ({"owner": 0, "counted": 0}, [user(1, "take", "give"), user(2, "lock", "unlock")],
             lambda r: None not in r,
-            lambda final: final["held"] != 2)
+            lambda final: final["counted"] != 2)
 
 
 @protocol(leave=on("release", "target/preload/process/thread_state.h", "&t->guard, 0, memory_order_release"),
-          look=on("acquire", "recorder/session/nursery_reader.c", "lane_guard(lane), memory_order_acquire"))
+          look=on("acquire", "recorder/session/book_reader.c", "lane_guard(lane), memory_order_acquire"))
 def the_stores_of_a_hook_are_complete_when_its_guard_is_free(o):
     def hook():
-        yield Store("held", 1)
+        yield Store("counted", 1)
         yield Store("guard", 0, o["leave"])
 
     def recorder():
         guard = yield Load("guard", o["look"])
-        return guard, (yield Load("held"))
-    return {"guard": 1, "held": 0}, [hook, recorder], lambda r: r[1] == (0, 0)
-
-
-@protocol(
-    begin=on("release", "recorder/lanes/lane_reader.c", "atomic_thread_fence(memory_order_release)"),
-    end=on("release", "recorder/lanes/lane_reader.c", "&lane->margin_serial, 2 * reader->margin_serial, memory_order_release"),
-    first=on("acquire", "target/producer/nursery/nursery_turn.c", "&lane->margin_serial, memory_order_acquire"),
-    again=on("acquire", "target/producer/nursery/nursery_turn.c", "atomic_thread_fence(memory_order_acquire)"))
-def a_margin_is_of_its_tick(o):
-    def recorder():
-        yield Store("serial", 3)
-        if o["begin"] != "relaxed":
-            yield Fence(o["begin"])
-        yield Store("pos", 2)
-        yield Store("margin", 2)
-        yield Store("serial", 4, o["end"])
-
-    def thread():
-        serial = yield Load("serial", o["first"])
-        pos = yield Load("pos")
-        margin = yield Load("margin")
-        if o["again"] != "relaxed":
-            yield Fence(o["again"])
-        after = yield Load("serial")
-        return serial == after and serial % 2 == 0, pos, margin
-    return ({"serial": 2, "pos": 1, "margin": 1}, [recorder, thread],
-            lambda r: r[1][0] and r[1][1] != r[1][2])
+        return guard, (yield Load("counted"))
+    return {"guard": 1, "counted": 0}, [hook, recorder], lambda r: r[1] == (0, 0)
 
 
 @protocol(

@@ -27,7 +27,7 @@ PROCESSES, LANES = 1024, 4096
 PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (256 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
-MAGIC, VERSION = 0x6E7269616373, 20
+MAGIC, VERSION = 0x6E7269616373, 21
 STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 192 // 4, 256 // 8, None
 COUNTER_NAMES = re.findall(
     r"^ +X\((\w+),",
@@ -37,15 +37,14 @@ ENDED_LANES, RECYCLED_LANES = 2 * (BITMAP + 64), 2 * (BITMAP + 64) + 1
 NAMESPACE, MAIN_PID = 36 // 4, 2 * (BITMAP + 64) + (64 + 16 + 4 + 100 + 16 + 4) // 4
 LOSSES = COUNTER_NAMES[:COUNTER_NAMES.index("corrupt_counter") + 1]
 
-FOLLOW, CHECK_UNWIND, NO_NURSERY = 1, 4, 8
+FOLLOW, CHECK_UNWIND = 1, 4
 RUNNING, ENDED, ABANDONED = 1, 2, 3
 FORKED, OWN_ALLOCATOR, NOTES_EXIT = 1, 2, 16
 PAD, TICK, FREE, ALLOC, REALLOC, ALLOC_LARGE, REALLOC_LARGE, STACK, MODULE, TEXT = range(1, 11)
 MAPPING = 16
 MAPPING_KINDS = {1: "anonymous", 2: "file", 3: "shared", 4: "break", 5: "same"}
 FREE_TEMPORARY, REALLOC_TEMPORARY, REALLOC_LARGE_TEMPORARY = 11, 12, 13
-PAIR, PAIR_TEMPORARY, PAIRS, PAIRS_TEMPORARY, SUMMIT, STAMP, ALLOC_LATE = 14, 15, 17, 20, 21, 22, 23
-GREW, GREW_MIN = 27, 4096
+STAMP, GREW, GREW_MIN = 22, 27, 4096
 TEXT_KINDS = {1: "executable", 2: "command_line", 3: "thread_name", 4: "working_directory",
               5: "allocator", 6: "libc"}
 MASK64 = (1 << 64) - 1
@@ -89,23 +88,12 @@ class Mapping:
 
 
 @dataclass
-class Pairs:
-    """Blocks of about one size that were allocated and freed in one tick and never sent."""
-    count: int
-    temporary: bool
-    bytes: int
-    frames: list
-    tick: int
-
-
-@dataclass
 class Process:
     pid: int
     parent: int
     flags: int
     events: list = field(default_factory=list)
     mappings: list = field(default_factory=list)
-    pairs: list = field(default_factory=list)
     texts: dict = field(default_factory=dict)
     threads: set = field(default_factory=set)
     thread_names: dict = field(default_factory=dict)
@@ -197,11 +185,6 @@ class Lane:
             Mapping(MAPPING_KINDS[kind] if size else None, address, size, number, old_address,
                     old_size, old_number, frames))
 
-    def pairs(self, word, count, size, temporary):
-        assert 0 < count <= size, "no block is empty"
-        frames, _ = self.slots[word >> 8 & 0xFFFFFF]
-        self.process.pairs.append(Pairs(count, temporary, size, frames, self.tick))
-
     def decode(self, data):
         """Whole records, as published."""
         words = struct.unpack(f"<{len(data) // 8}Q", data)
@@ -220,9 +203,9 @@ class Lane:
                 self.event("free", rest, None, 0)
                 self.latest = None
                 i += 1
-            elif tag in (ALLOC, ALLOC_LATE):
+            elif tag == ALLOC:
                 self.event("alloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1))
-                i += 2 if tag == ALLOC else 3
+                i += 2
             elif tag in (REALLOC, REALLOC_TEMPORARY):
                 self.check_temporary(words[i + 2], tag == REALLOC_TEMPORARY)
                 self.event("realloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1),
@@ -237,21 +220,12 @@ class Lane:
                 assert words[i + 3] >> 40
                 self.event("realloc", rest, words[i + 1] >> 40, words[i + 3], words[i + 2])
                 i += 4
-            elif tag in (PAIR, PAIR_TEMPORARY):
-                self.pairs(word, 1, word >> 32, tag == PAIR_TEMPORARY)
-                i += 1
-            elif tag in (PAIRS, PAIRS_TEMPORARY):
-                sums = words[i + 1]
-                self.pairs(word, sums & 0xFFFFFF, sums >> 24, tag == PAIRS_TEMPORARY)
-                i += 2
             elif tag == GREW:
                 assert words[i + 1] >> 40 in self.slots and words[i + 1] & ((1 << 40) - 1) >= GREW_MIN
                 i += 2
             elif tag == STAMP:
                 assert rest > 0, "stamps are not 0"
                 i += 1
-            elif tag == SUMMIT:
-                i += 1 + rest
             elif tag == STACK:
                 count = rest & 0xFF
                 self.stack(word, words[i + 1], words[i + 2:i + 2 + count])
@@ -277,7 +251,7 @@ class Lane:
 class Session:
     """A session and the thread that drains it. Use as a context manager."""
 
-    def __init__(self, flags=FOLLOW | NO_NURSERY, max_frames=512, by_path=True, session_bytes=SESSION_BYTES,
+    def __init__(self, flags=FOLLOW, max_frames=512, by_path=True, session_bytes=SESSION_BYTES,
                  version=VERSION):
         self.fd = os.memfd_create("session")
         os.ftruncate(self.fd, session_bytes)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from consumer import ABANDONED, ENDED, PROGRAMS, STATE_WORD, CHECK_UNWIND, FOLLOW, NO_NURSERY, Session
+from consumer import ABANDONED, ENDED, PROGRAMS, STATE_WORD, CHECK_UNWIND, FOLLOW, Session
 
 ENDLESS = os.path.join(PROGRAMS, "endless")
 
@@ -87,7 +87,7 @@ def test_a_busy_lane_grows_and_a_quiet_one_stays_small():
 
 
 def test_the_walk_agrees_with_itself():
-    with Session(flags=FOLLOW | CHECK_UNWIND | NO_NURSERY) as session:
+    with Session(flags=FOLLOW | CHECK_UNWIND) as session:
         env = session.environment(PYTHONMALLOC="malloc", PYTHONDONTWRITEBYTECODE="1")
         result = session.run("/usr/bin/python3", "-c", "import json; print(json.loads('[1]'))",
                              env=env)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from consumer import (CLOCK, DEADLINE_SECONDS, FOLLOW, FORKED, LIBRARY, MAIN_PID, NAMESPACE, NO_NURSERY,
+from consumer import (CLOCK, DEADLINE_SECONDS, FOLLOW, FORKED, LIBRARY, MAIN_PID, NAMESPACE,
                       NOTES_EXIT, OWN_ALLOCATOR, PROCESS_OFFSET, PROGRAMS, Session)
 
 PROGRAM = os.path.join(PROGRAMS, "processes")
@@ -153,7 +153,7 @@ def test_a_daemon_that_closes_every_descriptor_is_recorded_on(tmp_path):
 
 @pytest.mark.parametrize("mode", ["fork", "vfork", "spawn", "exec"])
 def test_children_that_are_not_followed_pass_through(mode):
-    with Session(flags=NO_NURSERY) as session:
+    with Session(flags=0) as session:
         result = session.run(PROGRAM, mode)
         assert (result.returncode, result.stderr) == (0, "")
         (process,) = session.processes
@@ -170,7 +170,7 @@ def test_children_that_are_not_followed_pass_through(mode):
 ])
 def test_the_environment_loses_only_what_is_ours(flags, preload, left):
     other = os.path.join(PROGRAMS, "early.so")
-    with Session(flags=flags | NO_NURSERY) as session:
+    with Session(flags=flags) as session:
         env = session.environment(LD_PRELOAD=preload.format(library=LIBRARY, other=other), A="1")
         result = session.run(PROGRAM, "environment", env=env)
         seen = dict(line.split("=", 1) for line in result.stdout.splitlines())

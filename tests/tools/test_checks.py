@@ -249,7 +249,7 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "int a = SYS_landlock_restrict_self;\n", "is not in cmake/older_system.h"),
     ("src/host/a.c", MODULE + 'const char *path = "/proc/%d/root/x";\n', "target_file.h opens what a process names"),
     ("src/host/a.c", MODULE + "int way = ELF_C_READ_MMAP;\n", "target_file.h opens what"),
-    ("src/target/preload/record/a.c", MODULE + "void x(void)\n{\n    nursery_free(p, 1);\n}\n",
+    ("src/target/preload/record/a.c", MODULE + "void x(void)\n{\n    order_free(p, 1);\n}\n",
      "hooks write to a lane by"),
     ("src/target/agent/a.c", MODULE + "void x(void)\n{\n    lane_producer_reserve_event(p, 1);\n}\n",
      "hooks write to a lane by"),
@@ -279,9 +279,9 @@ def test_style_accepts_what_the_rules_allow(tree):
                         "const char *text = \"strcpy(\";\n",
         "src/host/a_test.c": HEAD + "int test;\n",
         "src/host/b.c": HEAD + '#include "host/b.h"\n',
-        "src/target/producer/c.c": MODULE.replace("a:", "c:") + "void x(void)\n{\n    nursery_free(p, 1);\n}\n",
+        "src/target/producer/c.c": MODULE.replace("a:", "c:") + "void x(void)\n{\n    order_free(p, 1);\n}\n",
         "src/target/preload/record/d.c": MODULE.replace("a:", "d:") +
-                                         "void x(void)\n{\n    nursery_freed_kind(p, lane_free(p, 1));\n}\n",
+                                         "void x(void)\n{\n    order_try_room(p, lane_free(p, 1));\n}\n",
         "src/base/arch/x86_64/a.h": HEAD + "// a (x86-64): registers.\n#pragma once\n",
         "src/base/arch/aarch64/a.h": HEAD + "// a (aarch64): registers.\n#pragma once\n",
     })

@@ -3,7 +3,7 @@
 //
 // A thread holds the bytes that it allocated, minus those of them that any thread freed:
 // cairn_stats(CAIRN_THREAD) calls them live. The thread's own events arrive in their true order,
-// because its nursery holds nothing during a scope. Frees by other threads do not: within a tick
+// because it sends each at once during a scope. Frees by other threads do not: within a tick
 // they may be counted before or after the thread's own events. They count from the thread's next
 // tick on. So the result is never below the true peak, and is exact without such frees.
 //

@@ -348,10 +348,8 @@ static void record_with(const struct record_settings *settings,
     options.tells_runtimes = !settings->is_quiet; // it is no error
     options.follow_children = !settings->no_children;
     options.check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1");
-    options.no_nursery = variable_is("CAIRN_NURSERY", "0");
     options.keeps_books = !variable_is("CAIRN_BOOKS", "0"); // for tests of cairn itself
     options.counts_stamps = variable_is("CAIRN_STAMPS", "counter");
-    options.always_holds = variable_is("CAIRN_NURSERY", "always");
     options.sample_seed = variable_number("CAIRN_SAMPLE_SEED");
     options.patience_ms = variable_number("CAIRN_ORDER_PATIENCE");
     options.callbacks = (struct recorder_callbacks){.context = run,

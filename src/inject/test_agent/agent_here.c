@@ -86,7 +86,6 @@ static void map_session(void)
     f.session->session_bytes = SESSION_BYTES;
     f.session->max_frames = 64;
     f.session->recorder_pid = (uint32_t)getpid();
-    f.session->flags = SESSION_NO_NURSERY;
     f.session->stamp_source = STAMPS_OF_COUNTER;
     atomic_store(&f.session->state, SESSION_RUNNING);
 }

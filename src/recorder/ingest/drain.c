@@ -39,11 +39,6 @@ enum err drain_init(struct drain *drain,
     if (drain->epoll < 0) {
         return err_set_errno(info, errno, "cannot watch processes");
     }
-    drain->scratch = malloc(sizeof(*drain->scratch));
-    if (drain->scratch == NULL) {
-        drain_release(drain);
-        return ERR_NO_MEMORY;
-    }
     return ERR_OK;
 }
 
@@ -64,8 +59,6 @@ void drain_release(struct drain *drain)
         drain_process_forget(drain, i);
     }
     awaited_process_vec_release(&drain->awaited);
-    free(drain->scratch);
-    drain->scratch = NULL;
     if (drain->epoll > 0) {
         (void)close(drain->epoll);
     }
@@ -202,11 +195,7 @@ bool drain_has_counted(const struct drain *drain, uint32_t slot)
 {
     for (uint32_t i = 0; i < drain->active_count; i++) {
         const struct drain_lane *lane = drain->lanes[drain->active[i]];
-        // Relaxed: what the thread sends instead of holding is published before, as in is_in_event.
-        const uint64_t held_bytes = atomic_load_explicit(
-            &lane->reader.consumer.lane->nursery.held_bytes, memory_order_relaxed);
-        if (lane->process == slot &&
-            (held_bytes != 0 || drain_lane_has_book(lane) || drain_lane_is_in_event(lane))) {
+        if (lane->process == slot && (drain_lane_has_book(lane) || drain_lane_is_in_event(lane))) {
             return false;
         }
     }
@@ -220,7 +209,7 @@ bool drain_is_quiet(const struct drain *drain)
     for (uint32_t i = 0; i < drain->active_count && is_quiet; i++) {
         const struct drain_lane *lane = drain->lanes[drain->active[i]];
         is_quiet = lane->is_corrupt ||
-                   (lane->hold.since_ms == UINT64_MAX && !drain_lane_is_in_hook(lane) &&
+                   (lane->unsent_since_ms == UINT64_MAX && !drain_lane_is_in_hook(lane) &&
                     !drain_lane_is_in_event(lane) && !drain_lane_is_deserted(drain, lane));
     }
     for (uint32_t slot = 0; slot < drain->slot_count && is_quiet; slot++) {
@@ -230,24 +219,16 @@ bool drain_is_quiet(const struct drain *drain)
     return is_quiet;
 }
 
-// Note what threads still hold and which threads rest, and set what each may hold from now on.
+// Note which threads rest, and since when they have counted what they have not sent.
 static void note_threads(struct drain *drain)
 {
-    struct session_header *header = drain->session->header;
-    const bool is_alone = drain->active_count == 1;
     uint32_t looks_left = LOOKS_MAX;
-    hold_budget_begin_pass(&drain->budget, drain_limit_leaves_events(drain));
     aggregator_clear_holds(drain->aggregator);
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
-        drain_lane_note_hold(drain, lane);
+        drain_lane_note_unsent(drain, lane);
         drain_lane_look(drain, lane, &looks_left);
     }
-    aggregator_end_holds(drain->aggregator, drain->budget.held_at_most_bytes, is_alone);
-    hold_budget_end_pass(&drain->budget, drain->aggregator->totals.peak_bytes,
-                         (header->flags & SESSION_NO_NURSERY) == 0 && drain->active_count > 1);
-    // Relaxed: it orders nothing else.
-    atomic_store_explicit(&header->hold_bytes, drain->budget.each_bytes, memory_order_relaxed);
 }
 
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
@@ -262,8 +243,7 @@ void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_
 // Return the time before which all ticks are over and all their events published.
 static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
 {
-    const bool is_held_back = (drain->session->header->flags & SESSION_NO_NURSERY) == 0;
-    return is_held_back ? drain->stable_ms : clock_ms;
+    return (drain->session->header->flags & SESSION_BOOKS) != 0 ? drain->stable_ms : clock_ms;
 }
 
 // Return the latest moment at which a thread that has ended can have done so. Events before it may
@@ -296,7 +276,6 @@ static void lane_end(struct drain *drain, uint32_t i)
     process->end_ms = max_u64(process->end_ms, lane->reader.thread.tick_ms);
     aggregator_thread_end(drain->aggregator, &lane->reader.thread, latest_end_of(drain, process),
                           end_of_thread(drain, process));
-    hold_budget_end_thread(&drain->budget, &lane->budget);
     process->lane_count--;
     process->ended_changes += changes_of(lane);
     // Relaxed: its writer is dead.
@@ -321,7 +300,7 @@ static void end_finished_lanes(struct drain *drain)
 }
 
 // Return the tick up to which all events are counted at the end of a pass that began like this,
-// including those that threads still hold.
+// including those that threads have counted and not sent.
 static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
 {
     if (drain_limit_leaves_events(drain)) {
@@ -329,8 +308,7 @@ static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_
     }
     uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : complete_ms(drain, clock_ms);
     for (uint32_t i = 0; i < drain->active_count && drain->active_count > 1; i++) {
-        const struct nursery_hold *hold = &drain->lanes[drain->active[i]]->hold;
-        beyond_ms = min_u64(beyond_ms, hold->since_ms);
+        beyond_ms = min_u64(beyond_ms, drain->lanes[drain->active[i]]->unsent_since_ms);
     }
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
@@ -429,7 +407,7 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
             i++;
             continue;
         }
-        if (!lane->is_corrupt && lane->reader.late.len > 0) { // they precede what it holds now
+        if (!lane->is_corrupt && lane->reader.taken.len > 0) { // they precede what it has now
             TRY(drain_lane_run(drain, lane, UINT64_MAX, clock_ms));
         }
         if (!lane->is_corrupt) {

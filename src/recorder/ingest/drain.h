@@ -6,7 +6,7 @@
 //   1. Find the processes that have died: before the time is read, so that all they did is in the
 //      past, and before 3, so that their last records are seen.
 //   2. Find new lanes and processes.
-//   3. Take the blocks that idle and dead threads hold (nursery_reader).
+//   3. Take what idle and dead threads have counted (book_reader).
 //   4. Read the write positions of all lanes in one snapshot.
 //   5. Take the events of all lanes up to a moment before 1, in the order of their stamps.
 //   6. Recycle lanes that are closed and empty, and the lanes of dead threads and processes.
@@ -35,11 +35,10 @@
 
 #include "aggregate/aggregator.h"
 #include "base/err.h"
-#include "recorder/lanes/hold_budget.h"
 #include "recorder/lanes/lane_heap.h"
 #include "recorder/lanes/lane_reader.h"
 #include "recorder/processes/awaited_processes.h"
-#include "recorder/session/nursery_reader.h"
+#include "recorder/session/book_reader.h"
 #include "recorder/session/session_create.h"
 
 #define DRAIN_PATIENCE_MS 100u
@@ -51,12 +50,11 @@ struct drain_lane {
     bool is_corrupt;          // its contents are ignored from now on
     bool is_done;             // its thread has ended: recycle it when it is empty
     bool is_dated;            // self_address has been looked up in `stacks`
-    bool is_relieved;         // its thread is dead, and the contents of its nursery were taken
+    bool is_relieved;         // its thread is dead, and its book was taken
     uint64_t self_address;    // of its thread
     uint64_t snapshot_pos;    // what it had written at the end of the latest memory snapshot
     uint64_t look_ms;         // when to look next whether its thread sleeps
-    struct nursery_hold hold; // at the start of the pass, if it could not be taken
-    struct lane_budget budget;
+    uint64_t unsent_since_ms; // at the start of the pass: of its book; UINT64_MAX: it was taken
     uint64_t given_up[LANE_PENDING_STAMPS]; // stamps that were pending for too long
 };
 
@@ -105,7 +103,6 @@ struct drain {
     struct awaited_process_vec awaited;
     uint32_t left_number;  // of the peak when the process that is ending left the sum; or 0
     uint64_t others_bytes; // of processes without books, in the shared sum
-    struct nursery_tables *scratch;              // owned: a copy of one nursery
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES];          // the lanes in use
     uint32_t active_count;
@@ -125,13 +122,12 @@ struct drain {
     uint64_t pending_since_ms; // it has been the same since then
     uint64_t patience_ms;      // for as long; 0: DRAIN_PATIENCE_MS
     uint64_t next_end_stamp;   // next end of a dead process; see merge_lanes
-    struct hold_budget budget;
-    bool has_unknown;    // an unknown process has lanes in use
-    bool has_begun;      // processes have begun in this pass
-    bool has_found_dead; // some processes are found dead and have no time of death
-    bool has_dead;       // some processes are dead
-    uint64_t passes;     // number of them
-    uint64_t clock_ms;   // of the current pass
+    bool has_unknown;          // an unknown process has lanes in use
+    bool has_begun;            // processes have begun in this pass
+    bool has_found_dead;       // some processes are found dead and have no time of death
+    bool has_dead;             // some processes are dead
+    uint64_t passes;           // number of them
+    uint64_t clock_ms;         // of the current pass
     uint64_t corrupt_lanes;
     uint64_t corrupt_counters;
     uint64_t counters[SESSION_COUNTER_COUNT];       // the session's, up to what is possible

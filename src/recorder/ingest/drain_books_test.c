@@ -18,7 +18,7 @@
 #include "base/bucket.h"
 #include "base/minmax.h"
 #include "recorder/ingest/test_drain.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 
 enum {
     THREADS_MAX = 8,
@@ -113,7 +113,6 @@ static void open_book(struct player *p)
     assert_int_equal(session_claim_lane(&w->f.on.mapping, w->process, (uint32_t)getpid(), &lane),
                      ERR_OK);
     lane_producer_init(&p->producer, w->f.on.mapping.header, lane);
-    nursery_init(&p->producer);
     book_begin(&p->producer, w->words, p->rows);
     assert_true(lane_enter(&p->producer));
     for (uint32_t slot = 0; slot < STACKS; slot++) {
@@ -145,7 +144,7 @@ static void *play(void *argument)
         (void)pthread_mutex_unlock(&place->lock);
     }
     if (p->number % 2 == 0) { // the others are killed
-        assert_true(nursery_flush(&p->producer));
+        assert_true(lane_flush(&p->producer));
         book_end(&p->producer);
         lane_producer_close(&p->producer);
     }
@@ -330,7 +329,7 @@ static void a_missed_free_is_made_up_for(void **state)
         assert_true(lane_free(&p->producer, address));
     }
     assert_true(lane_free(&p->producer, large));
-    assert_true(nursery_flush(&p->producer));
+    assert_true(lane_flush(&p->producer));
     assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
     assert_rows(w);
     assert_blocks(w);
@@ -364,7 +363,7 @@ static void sizes_are_counted_by_bucket(void **state)
         truth[bucket_of(size_bytes)].blocks++;
         truth[bucket_of(size_bytes)].bytes += size_bytes;
     }
-    assert_true(nursery_flush(&p->producer));
+    assert_true(lane_flush(&p->producer));
     assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
     const struct row_table *table = &w->f.on.aggregator.totals.rows;
     assert_int_equal(table->rows.len, 1);

@@ -90,33 +90,16 @@ bool drain_lane_note_unsampled(struct drain *drain, struct drain_lane *lane)
     return lane_counters_take(&lane->reader, drain->aggregator, drain->clock_ms) == ERR_OK;
 }
 
-// Return the stamp at which the contents of the lane's nursery are due. A live thread may be in the
-// middle of a realloc: the block that it frees may be one of them, and another thread may have a
-// block at its address by now.
-static uint64_t late_stamp_of(const struct drain *drain, const struct drain_lane *lane)
-{
-    uint64_t first = drain->alive_stamp;
-    for (uint32_t k = 0; k < LANE_PENDING_STAMPS; k++) {
-        // Relaxed: a later one belongs to a realloc that began after alive_stamp.
-        const uint64_t pending = atomic_load_explicit(
-            &lane->reader.consumer.lane->pending_stamps[k], memory_order_relaxed);
-        first = pending != 0 ? min_u64(first, pending) : first;
-    }
-    return first;
-}
-
 enum err drain_lane_take(struct drain *drain, struct drain_lane *lane, bool is_alive)
 {
     struct lane_reader *reader = &lane->reader;
     enum err err = lane_consumer_refresh(&reader->consumer);
     if (err == ERR_OK) {
-        reader->late_pos = reader->consumer.write_pos;
-        reader->late_stamp =
-            is_alive ? late_stamp_of(drain, lane) : drain->processes[lane->process].end_stamp;
+        reader->taken_pos = reader->consumer.write_pos;
         if (is_alive) {
             drain_books_send_part(drain, reader->consumer.lane);
         }
-        err = nursery_reader_take(reader->consumer.lane, is_alive, drain->scratch, &reader->late);
+        err = book_reader_take(reader->consumer.lane, is_alive, &reader->taken);
     }
     if (err != ERR_CORRUPT) {
         return err;
@@ -136,21 +119,21 @@ bool drain_lane_is_deserted(const struct drain *drain, const struct drain_lane *
 enum err drain_lane_relieve(struct drain *drain, struct drain_lane *lane, bool is_last)
 {
     struct lane_header *header = lane->reader.consumer.lane;
-    if (lane->reader.late.len > 0) {
-        return ERR_OK; // the taken blocks are still uncounted
+    if (lane->reader.taken.len > 0) {
+        return ERR_OK; // what was taken before is still uncounted
     }
-    lane->hold = (struct nursery_hold){.since_ms = UINT64_MAX};
+    lane->unsent_since_ms = UINT64_MAX;
     if (lane->is_corrupt || lane->is_relieved) {
         return ERR_OK;
     }
-    lane->hold = nursery_reader_hold(header);
+    lane->unsent_since_ms = book_reader_unsent_since(header);
     if (is_last || drain_lane_is_deserted(drain, lane)) {
         lane->is_relieved = true;
         return drain_lane_take(drain, lane, false);
     }
-    if (lane->hold.since_ms != UINT64_MAX && nursery_reader_lock(header, drain->stable_ms)) {
+    if (lane->unsent_since_ms != UINT64_MAX && book_reader_lock(header, drain->stable_ms)) {
         const enum err err = drain_lane_take(drain, lane, true);
-        nursery_reader_unlock(header);
+        book_reader_unlock(header);
         return err;
     }
     return ERR_OK;
@@ -166,7 +149,7 @@ bool drain_lane_has_book(const struct drain_lane *lane)
 {
     const struct lane_header *header = lane->reader.consumer.lane;
     return *(const volatile uint32_t *)&header->keeps_book != 0 &&
-           *(const volatile uint64_t *)&header->nursery.hold_count != 0;
+           *(const volatile uint32_t *)&header->book.has_counted != 0;
 }
 
 bool drain_lane_is_in_event(const struct drain_lane *lane)
@@ -177,7 +160,7 @@ bool drain_lane_is_in_event(const struct drain_lane *lane)
         is_pending |= atomic_load_explicit(&header->pending_stamps[k], memory_order_acquire) != 0;
     }
     // Acquire: pairs with the thread's releases before it slept.
-    return is_pending || lane->reader.late.len > 0 || lane_reader_has_unread(&lane->reader) ||
+    return is_pending || lane->reader.taken.len > 0 || lane_reader_has_unread(&lane->reader) ||
            atomic_load_explicit(&header->producer_waiting, memory_order_acquire) != 0 ||
            atomic_load_explicit(&header->write_pos, memory_order_acquire) !=
                lane->reader.consumer.write_pos;
@@ -200,18 +183,14 @@ void drain_lane_look(struct drain *drain, struct drain_lane *lane, uint32_t *loo
     }
 }
 
-void drain_lane_note_hold(struct drain *drain, struct drain_lane *lane)
+void drain_lane_note_unsent(struct drain *drain, struct drain_lane *lane)
 {
-    struct lane_header *header = lane->reader.consumer.lane;
-    const bool has_unread = lane_reader_has_unread(&lane->reader);
-    if (has_unread) { // blocks that were sent late, perhaps
-        lane->hold.since_ms = min_u64(lane->hold.since_ms, lane->reader.thread.tick_ms);
+    if (lane_reader_has_unread(&lane->reader)) {
+        lane->unsent_since_ms = min_u64(lane->unsent_since_ms, lane->reader.thread.tick_ms);
     }
-    if (lane->hold.since_ms != UINT64_MAX) {
-        aggregator_add_hold(drain->aggregator, lane->hold.since_ms, lane->hold.held_bytes);
+    if (lane->unsent_since_ms != UINT64_MAX) {
+        aggregator_add_hold(drain->aggregator, lane->unsent_since_ms);
     }
-    hold_budget_add(&drain->budget, &lane->budget, &header->nursery,
-                    !has_unread && nursery_reader_is_empty(header, drain->stable_ms));
 }
 
 bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane)
@@ -228,7 +207,7 @@ bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane)
         return true;
     }
     if (!lane->is_relieved) {
-        return false; // earlier blocks of its nursery were uncounted when this pass began
+        return false; // what was taken of its book earlier was uncounted when this pass began
     }
     // Records written after the snapshot are for the next pass.
     if (lane_consumer_refresh(&lane->reader.consumer) != ERR_OK) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// drain_lane: one lane in a pass of the drain, and what its thread holds. Only drain.c uses it.
+// drain_lane: one lane in a pass of the drain, and the book of its thread. Only drain.c uses it.
 //
-// A lane that breaks the rules is distrusted: counted once, and discarded from then on. The nursery
-// of its thread is taken when the thread idles or has ended (nursery_reader.h). The taken blocks
-// are due at a stamp before which the thread cannot have begun anything else.
+// A lane that breaks the rules is distrusted: counted once, and discarded from then on. The book
+// of its thread is taken when the thread sleeps or has ended (book_reader.h).
 // Context: H, the recorder's main thread.
 #pragma once
 
@@ -20,11 +19,11 @@ drain_lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp
 // Take what the lane counts without sending it (lane_counters.h). False: the lane broke the rules.
 bool drain_lane_note_unsampled(struct drain *drain, struct drain_lane *lane) MUST_USE;
 
-// Take the contents of the nursery. is_alive: the thread may still run. ERR_NO_MEMORY.
+// Take the book. is_alive: the thread may still run. ERR_NO_MEMORY.
 enum err drain_lane_take(struct drain *drain, struct drain_lane *lane, bool is_alive) MUST_USE;
 
-// Take the blocks that the thread holds, if it will not send them itself in time. Note the blocks
-// of the thread that may be uncounted when the pass begins. ERR_NO_MEMORY.
+// Take the book if the thread will not send it itself in time. Note since when it has counted what
+// it has not sent. ERR_NO_MEMORY.
 enum err drain_lane_relieve(struct drain *drain, struct drain_lane *lane, bool is_last) MUST_USE;
 
 // Return whether the lane's thread has ended.
@@ -42,8 +41,8 @@ bool drain_lane_is_in_event(const struct drain_lane *lane);
 // Look now and then whether a thread without events sleeps. *looks_left: in this pass.
 void drain_lane_look(struct drain *drain, struct drain_lane *lane, uint32_t *looks_left);
 
-// Add the blocks that the thread still holds to the pass.
-void drain_lane_note_hold(struct drain *drain, struct drain_lane *lane);
+// Add what the thread has not sent, and what it has sent and is unread, to the pass.
+void drain_lane_note_unsent(struct drain *drain, struct drain_lane *lane);
 
 // Return whether the lane's thread has ended and all that it did has been counted.
 bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane);

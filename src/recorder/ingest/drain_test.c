@@ -468,79 +468,8 @@ static void no_garbage_in_a_lane_gets_the_recorder_down(void **state)
     assert_in_range(corrupt, ROUNDS / 3, ROUNDS);
 }
 
-// Take another budget of a thread for what it may hold.
-static void take_budget(const struct lane_producer *p, uint64_t bytes)
-{
-    struct nursery *n = &p->lane->nursery;
-    atomic_store(&n->budget_bytes, bytes);
-    atomic_store(&n->budget_count, atomic_load(&n->budget_count) + 1);
-}
-
-// While a thread is in the middle of a realloc, no later event is counted, and the budgets of that
-// time count until then.
-static void budgets_count_until_their_time_is_booked(void **state)
-{
-    (void)state;
-    static struct fixture f;
-    struct lane_producer holding;
-    struct lane_producer moving;
-    open_fixture(&f);
-    const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
-    open_lane(&f, slot, &holding);
-    open_lane(&f, slot, &moving);
-    f.on.drain.budget.most_bytes = 1000;
-    atomic_store(&f.on.session.header->order, SESSION_ORDER_SEVERAL);
-    take_budget(&holding, 100);
-    pass(&f);
-    assert_int_equal(f.on.aggregator.bound.unseen_bytes, 100);
-    atomic_store(&moving.lane->pending_stamps[LANE_PENDING_REALLOC],
-                 stamp_now(f.on.session.header));
-    take_budget(&holding, 0);
-    for (uint32_t i = 0; i < 3; i++) {
-        pass(&f);
-        assert_int_equal(f.on.aggregator.bound.unseen_bytes, 100);
-    }
-    atomic_store(&moving.lane->pending_stamps[LANE_PENDING_REALLOC], 0);
-    pass(&f);
-    assert_int_equal(f.on.aggregator.bound.unseen_bytes, 100);
-    pass(&f);
-    assert_int_equal(f.on.aggregator.bound.unseen_bytes, 0);
-    close_fixture(&f);
-}
-
-// A pass begins with events that precede the moment at which the previous one read the budgets: the
-// budgets before that moment count, also those of threads that have ended since.
-static void budgets_count_for_the_events_before_they_were_read(void **state)
-{
-    (void)state;
-    for (int ends = 0; ends < 2; ends++) {
-        static struct fixture f;
-        struct lane_producer holding;
-        struct lane_producer other;
-        open_fixture(&f);
-        const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
-        open_lane(&f, slot, &holding);
-        open_lane(&f, slot, &other);
-        f.on.drain.budget.most_bytes = 1000;
-        take_budget(&holding, 100);
-        pass(&f);
-        if (ends != 0) {
-            lane_producer_close(&holding);
-        } else {
-            take_budget(&holding, 0);
-        }
-        static const uint64_t expected[] = {100, 100, 0};
-        for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
-            pass(&f);
-            assert_int_equal(f.on.aggregator.bound.unseen_bytes, expected[i]);
-        }
-        assert_int_equal(f.on.drain.active_count, ends != 0 ? 1 : 2);
-        close_fixture(&f);
-    }
-}
-
-// What threads hold is what they say at the start of the pass, however often they said it before.
-static void holds_are_those_of_this_pass(void **state)
+// What is missing is what threads say at the start of the pass, however often they said it before.
+static void what_is_unsent_is_that_of_this_pass(void **state)
 {
     (void)state;
     static struct fixture f;
@@ -548,34 +477,23 @@ static void holds_are_those_of_this_pass(void **state)
     open_fixture(&f);
     const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
     static const struct {
-        uint64_t held_bytes[2];
-        uint64_t since_ms[2];   // 0: it holds nothing
-        uint32_t is_ordered[2]; // its bytes are within its budget
-        uint64_t sum_bytes;
+        uint64_t since_ms[2]; // 0: nothing is unsent
         uint64_t earliest_ms;
     } cases[] = {
-        {{100, 30}, {5, 3}, {0, 0}, 130, 3},
-        {{100, 30}, {5, 3}, {0, 0}, 130, 3},
-        {{100, 30}, {5, 3}, {0, 1}, 100, 3},
-        {{100, 30}, {5, 3}, {1, 1}, 0, 3},
-        {{100, 30}, {5, 0}, {0, 0}, 100, 5},
-        {{7, AGGREGATOR_HELD_MAX + 1}, {4, 6}, {0, 0}, 7 + AGGREGATOR_HELD_MAX, 4},
-        {{100, 30}, {0, 0}, {0, 0}, 0, UINT64_MAX},
+        {{5, 3}, 3}, {{5, 3}, 3}, {{5, 0}, 5}, {{4, 6}, 4}, {{0, 0}, UINT64_MAX},
     };
     open_lane(&f, slot, &lanes[0]);
     open_lane(&f, slot, &lanes[1]);
     pass(&f); // reads their stacks
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         for (size_t lane = 0; lane < 2; lane++) {
-            struct nursery *n = &lanes[lane].lane->nursery;
-            n->is_ordered = cases[i].is_ordered[lane];
-            n->hold_count = cases[i].since_ms[lane] != 0;
-            atomic_store(&n->held_bytes, cases[i].held_bytes[lane]);
-            atomic_store(&n->since_ms, cases[i].since_ms[lane]);
+            struct book_head *book = &lanes[lane].lane->book;
+            lanes[lane].lane->keeps_book = 1;
+            book->has_counted = cases[i].since_ms[lane] != 0;
+            atomic_store(&book->sent_ms, cases[i].since_ms[lane]);
             atomic_store(lane_guard(lanes[lane].lane), 1); // it is in a hook, so nothing is taken
         }
         pass(&f);
-        assert_int_equal(f.on.aggregator.held_bytes, cases[i].sum_bytes);
         assert_int_equal(f.on.aggregator.held_since_ms, cases[i].earliest_ms);
     }
     close_fixture(&f);
@@ -626,9 +544,7 @@ int main(void)
         cmocka_unit_test(queries_are_answered_when_all_before_them_is_counted),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
         cmocka_unit_test(a_thread_begins_after_the_previous_one_with_its_stack),
-        cmocka_unit_test(budgets_count_until_their_time_is_booked),
-        cmocka_unit_test(budgets_count_for_the_events_before_they_were_read),
-        cmocka_unit_test(holds_are_those_of_this_pass),
+        cmocka_unit_test(what_is_unsent_is_that_of_this_pass),
         cmocka_unit_test(a_lane_that_breaks_the_rules_is_closed_and_no_other),
         cmocka_unit_test(slots_that_lie_harm_nobody),
         cmocka_unit_test(no_garbage_in_a_lane_gets_the_recorder_down),

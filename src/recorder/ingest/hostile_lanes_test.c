@@ -100,7 +100,7 @@ static void assert_ends(struct fixture *f)
 }
 
 // The drain finds the lane corrupt in the middle of a pass, while other lanes wait behind it; so
-// are the contents of its nursery.
+// are the contents of its book.
 static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
 {
     (void)state;
@@ -120,8 +120,10 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
         for (uint32_t i = 0; i < BAD_AT_MOST; i++) {
             send_allocation(&lanes[i], i == bad ? 0 : 0x1000 * (i + 1)); // 0 breaks the rules
         }
-        struct nursery *nursery = &lanes[bad].lane->nursery;
-        nursery->hold_count = 1;
+        lanes[bad].lane->keeps_book = 1;
+        lanes[bad].lane->book.has_counted = 1;
+        lane_book_tables(lanes[bad].lane)->counters[0] =
+            (struct book_counter){.row = 1, .sizes_used = 1, .sizes = {book_cell_with(0, 8)}};
         kill_and_reap(child);
         assert_ends(&f);
         assert_int_equal(f.on.drain.corrupt_lanes, 1);

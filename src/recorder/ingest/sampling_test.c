@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sampling from end to end: random threads write through the sampler and the nursery into a session
+// Sampling from end to end: random threads write through the sampler into a session
 // whose recorder runs too rarely. The aggregator's figures are compared with the threads' events.
 //
 // Nothing here depends on time: the recorder's passes are steps of the stream, and all seeds are
@@ -25,7 +25,7 @@
 #include "base/test_support/random_numbers.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/entry/lane_entry.h"
 #include "target/producer/session_join.h"
 
 enum {
@@ -53,13 +53,11 @@ static const struct stream {
     const char *name;
     uint32_t lane_count;
     uint32_t pass_events; // events between passes on average: with many, rings overflow
-    uint32_t flags;
     struct kind kinds[KINDS];
 } streams[] = {
     {"random, one thread",
      1,
      15000,
-     0,
      {{24, 16, 200, false},
       {16, 40, 20000, true},
       {12, 200, 0, false},
@@ -69,7 +67,6 @@ static const struct stream {
     {"random, two threads",
      2,
      18000,
-     SESSION_NO_NURSERY,
      {{24, 16, 200, false},
       {16, 40, 20000, true},
       {12, 200, 0, false},
@@ -80,7 +77,6 @@ static const struct stream {
     {"a key-value store",
      1,
      40000,
-     0,
      {{28, 24, 30000, false},
       {24, 16, 0, false},
       {4, 40, LIFE_MAX + 1, false},
@@ -91,7 +87,6 @@ static const struct stream {
     {"a compiler",
      1,
      30000,
-     0,
      {{30, 50, 0, false},
       {10, 64, LIFE_MAX + 1, false},
       {6, 4000, LIFE_MAX + 1, false},
@@ -102,7 +97,6 @@ static const struct stream {
     {"a small heap",
      2,
      50000,
-     SESSION_NO_NURSERY,
      {{40, 60, 2000, false},
       {20, 120, 400, false},
       {1, 16, 0, false},
@@ -164,10 +158,9 @@ static void open_lane(struct fixture *f, uint32_t process, uint32_t number, uint
 {
     struct lane_producer *p = f->lanes + number;
     test_session_add_lane(&f->on, process, p);
-    nursery_init(p);
     byte_sampler_init(f->choices + number, p->lane, 0, seed * LANES + number);
     sampler_init(f->samplers + number, p, f->choices + number);
-    assert_true(nursery_begin(p));
+    assert_true(lane_enter(p));
     test_session_define_stacks(p, KINDS);
 }
 
@@ -177,7 +170,7 @@ static void open_fixture(struct fixture *f, uint64_t seed, const struct stream *
                           .random = 0x9e3779b97f4a7c15ULL,
                           .lane_count = stream->lane_count,
                           .kinds = stream->kinds};
-    test_session_open(&f->on, stream->flags | SESSION_OVERFLOW_SAMPLE);
+    test_session_open(&f->on, SESSION_OVERFLOW_SAMPLE);
     const uint32_t process = test_session_add_process(&f->on);
     for (uint32_t i = 0; i < stream->lane_count; i++) {
         open_lane(f, process, i, seed);
@@ -229,16 +222,16 @@ static bool record_block(struct fixture *f, const struct block *block)
     struct lane_producer *p = f->lanes + block->lane;
     const uint64_t address = address_of(block->lane, block->address);
     uint32_t level;
-    assert_true(nursery_begin(p));
+    assert_true(lane_enter(p));
     f->highest_level = p->level > f->highest_level ? p->level : f->highest_level;
     if (!sampler_takes(f->samplers + block->lane, f->unsampled, address, block->size_bytes,
                        &level)) {
-        nursery_forget_latest(p);
+        lane_forget_latest(p);
         return false;
     }
     assert_true(level == 0
-                    ? nursery_allocate(p, address, block->size_bytes, block->kind)
-                    : nursery_allocate_sampled(p, address, block->size_bytes, block->kind, level));
+                    ? lane_allocate(p, address, block->size_bytes, block->kind)
+                    : lane_allocate_sampled(p, address, block->size_bytes, block->kind, level));
     return true;
 }
 
@@ -246,13 +239,13 @@ static void record_end(struct fixture *f, const struct block *block, uint32_t la
 {
     struct lane_producer *p = f->lanes + lane;
     const uint64_t address = address_of(block->lane, block->address);
-    assert_true(nursery_begin(p));
+    assert_true(lane_enter(p));
     if (sampler_forgets(f->samplers + lane, f->unsampled, address)) {
-        nursery_forget_latest(p);
+        lane_forget_latest(p);
         return;
     }
     const uint64_t from = p->pos;
-    assert_true(nursery_free(p, address));
+    assert_true(lane_free(p, address));
     lane_producer_note_free(p, from);
 }
 
@@ -606,13 +599,13 @@ static void estimates_are_unbiased(const struct stream *stream)
     }
 }
 
-static void estimates_are_unbiased_with_a_nursery(void **state)
+static void estimates_of_one_thread_are_unbiased(void **state)
 {
     (void)state;
     estimates_are_unbiased(&streams[0]);
 }
 
-static void estimates_are_unbiased_without_one(void **state)
+static void estimates_of_two_threads_are_unbiased(void **state)
 {
     (void)state;
     estimates_are_unbiased(&streams[1]);
@@ -729,8 +722,8 @@ int main(void)
         cmocka_unit_test(a_recorder_that_keeps_up_gets_everything),
         cmocka_unit_test(a_recorder_that_stands_still_is_not_waited_for),
         cmocka_unit_test(everything_is_recorded_again_when_there_is_room),
-        cmocka_unit_test(estimates_are_unbiased_with_a_nursery),
-        cmocka_unit_test(estimates_are_unbiased_without_one),
+        cmocka_unit_test(estimates_of_one_thread_are_unbiased),
+        cmocka_unit_test(estimates_of_two_threads_are_unbiased),
         cmocka_unit_test(the_peak_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ void lane_reader_release(struct lane_reader *reader)
 {
     lane_dictionary_release(&reader->dictionary);
     lane_texts_release(&reader->texts);
-    u64_vec_release(&reader->late);
+    u64_vec_release(&reader->taken);
     free(reader->piece);
     reader->piece = NULL;
 }
@@ -41,7 +41,7 @@ void lane_reader_discard(struct lane_reader *reader)
 {
     lane_consumer_discard(&reader->consumer);
     reader->piece_at = reader->piece_len;
-    u64_vec_clear(&reader->late);
+    u64_vec_clear(&reader->taken);
 }
 
 static enum err add_change(struct lane_reader *reader,
@@ -310,37 +310,15 @@ prefetch_record(struct live_map *live, const uint64_t *words, size_t at, size_t 
     return at + record.words;
 }
 
-// Write the thread's distance from the peak to its lane, at its TICK at `pos`. A hostile program
-// only misleads itself.
-static void
-tell_margin(struct lane_reader *reader, const struct aggregator *aggregator, uint64_t pos)
-{
-    struct lane_header *lane = reader->consumer.lane;
-    reader->margin_serial++;
-    // Odd first, even last: a reader that sees one even serial before and after has a whole pair.
-    // The fence and the release pair with the reader's fence and acquire.
-    atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial - 1,
-                          memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&lane->margin_pos, pos, memory_order_relaxed);
-    atomic_store_explicit(&lane->margin_bytes,
-                          aggregator_margin(aggregator, reader->thread.process),
-                          memory_order_relaxed);
-    atomic_store_explicit(&lane->margin_serial, 2 * reader->margin_serial, memory_order_release);
-}
-
-// Take a TICK at `pos` of the ring.
 static enum err add_time(struct lane_reader *reader,
                          struct aggregator *aggregator,
                          uint64_t time_ms,
-                         uint64_t latest_ms,
-                         uint64_t pos)
+                         uint64_t latest_ms)
 {
     uint64_t tick = time_ms < latest_ms ? time_ms : latest_ms;
     tick = max_u64(tick, reader->thread.tick_ms);
     TRY(aggregator_tick(aggregator, tick));
     aggregator_thread_tick(aggregator, &reader->thread, tick);
-    tell_margin(reader, aggregator, pos);
     return ERR_OK;
 }
 
@@ -393,8 +371,7 @@ static NOINLINE enum err add_other(struct lane_reader *reader,
         return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
     }
     if (record.tag == WIRE_TICK) {
-        TRY(add_time(reader, aggregator, record.address, limits->time_ms,
-                     reader->piece_pos + s->at * sizeof(*s->words)));
+        TRY(add_time(reader, aggregator, record.address, limits->time_ms));
     } else {
         TRY(add_record(reader, aggregator, &record));
     }
@@ -472,7 +449,7 @@ static enum err add_words(struct lane_reader *reader,
     return ERR_OK;
 }
 
-// Copy the following words, at most up to the late records, behind the rest of the piece.
+// Copy the following words, at most up to the taken records, behind the rest of the piece.
 // ERR_CORRUPT: no words follow, and the rest is an incomplete record.
 static enum err copy_piece(struct lane_reader *reader)
 {
@@ -486,10 +463,9 @@ static enum err copy_piece(struct lane_reader *reader)
     const size_t left = reader->piece_len - reader->piece_at;
     memmove(reader->piece, reader->piece + reader->piece_at, left * sizeof(*reader->piece));
     size_t room = (LANE_READER_PIECE_WORDS - left) * sizeof(*reader->piece);
-    if (reader->late.len > 0 && reader->late_pos - consumer->read_pos < room) {
-        room = reader->late_pos - consumer->read_pos;
+    if (reader->taken.len > 0 && reader->taken_pos - consumer->read_pos < room) {
+        room = reader->taken_pos - consumer->read_pos;
     }
-    reader->piece_pos = consumer->read_pos - left * sizeof(*reader->piece);
     reader->piece_at = 0;
     reader->fetched = 0;
     const size_t bytes = lane_consumer_copy(consumer, reader->piece + left, room);
@@ -501,18 +477,18 @@ static enum err copy_piece(struct lane_reader *reader)
     return ERR_OK;
 }
 
-// Count the records taken from the nursery.
-static enum err run_late(struct lane_reader *reader,
-                         struct aggregator *aggregator,
-                         const struct lane_limits *limits)
+// Count the records taken from the thread's book.
+static enum err run_taken(struct lane_reader *reader,
+                          struct aggregator *aggregator,
+                          const struct lane_limits *limits)
 {
     const size_t fetched = reader->fetched;
     enum booking_end end;
-    struct stretch s = {.words = reader->late.items, .len = reader->late.len};
-    reader->fetched = reader->late.len; // they are few
+    struct stretch s = {.words = reader->taken.items, .len = reader->taken.len};
+    reader->fetched = reader->taken.len; // they are few
     enum err err = add_words(reader, aggregator, &s, UINT64_MAX, limits, &end);
     reader->fetched = fetched;
-    u64_vec_clear(&reader->late);
+    u64_vec_clear(&reader->taken);
     return err != ERR_OK || end == BOOKED_ALL ? err : ERR_CORRUPT;
 }
 
@@ -532,14 +508,10 @@ enum err lane_reader_run(struct lane_reader *reader,
         if (end == BOOKED_UP_TO_STAMP) {
             return ERR_OK;
         }
-        const bool is_late_next = reader->consumer.read_pos >= reader->late_pos ||
-                                  lane_consumer_unread_bytes(&reader->consumer) == 0;
-        if (end == BOOKED_ALL && reader->late.len > 0 && is_late_next) {
-            if (reader->late_stamp > last_stamp) {
-                reader->next_stamp = reader->late_stamp;
-                return ERR_OK;
-            }
-            TRY(run_late(reader, aggregator, limits));
+        const bool is_taken_next = reader->consumer.read_pos >= reader->taken_pos ||
+                                   lane_consumer_unread_bytes(&reader->consumer) == 0;
+        if (end == BOOKED_ALL && reader->taken.len > 0 && is_taken_next) {
+            TRY(run_taken(reader, aggregator, limits));
         } else if (end != BOOKED_ALL || lane_consumer_unread_bytes(&reader->consumer) > 0) {
             TRY(copy_piece(reader));
         }

@@ -40,16 +40,12 @@ struct lane_reader {
     size_t piece_len;        // words copied
     size_t piece_at;         // words counted
     size_t fetched;          // words prefetched
-    uint64_t piece_pos;      // position of its first word in the ring
     uint64_t next_stamp;     // of the first unread record; 0: none, or not known yet
     uint64_t lie_stamp;      // replaces later stamps after an impossible one; 0: none so far
     uint64_t events;         // allocations and frees counted in all
     uint64_t passing_events; // of these, of blocks that lived between two records only
-    // Records taken from the lane's nursery. They belong behind the ring's byte late_pos.
-    struct u64_vec late;
-    uint64_t late_pos;
-    uint64_t late_stamp;    // they are due then: all happened before
-    uint64_t margin_serial; // of the lane's margin, halved
+    struct u64_vec taken; // records taken from the thread's book, behind the ring's byte taken_pos
+    uint64_t taken_pos;
     struct lane_query query;
     uint64_t peeked_pos;            // how far lane_reader_peek_executable has read
     uint64_t unsampled_allocations; // of the lane, as the aggregator knows them
@@ -65,7 +61,7 @@ struct lane_reader {
 static inline bool lane_reader_has_unread(const struct lane_reader *reader)
 {
     return reader->piece_at < reader->piece_len ||
-           lane_consumer_unread_bytes(&reader->consumer) > 0 || reader->late.len > 0;
+           lane_consumer_unread_bytes(&reader->consumer) > 0 || reader->taken.len > 0;
 }
 
 // Discard all unread records.

@@ -48,7 +48,7 @@ static void what_is_forgotten_leaves_the_balance(void **state)
         struct sampler sampler;
         struct unsampled_blocks *table = cases[i].has_table ? new_table() : NULL;
         uint64_t unsampled = 0;
-        test_session_open(&on, SESSION_OVERFLOW_SAMPLE | SESSION_NO_NURSERY);
+        test_session_open(&on, SESSION_OVERFLOW_SAMPLE);
         test_session_add_lane(&on, test_session_add_process(&on), &producer);
         byte_sampler_init(&choice, producer.lane, 0, 1);
         sampler_init(&sampler, &producer, &choice);

@@ -18,10 +18,12 @@
 //          the cells of sizes, then those of lifetimes
 //          for each cohort: time of birth, a cell
 //
-// The thread T writes counters, in its lane; the recorder R reads those of a thread that has ended,
-// or is idle (nursery_layout.h). Trust: R treats them as hostile. Context: T and H; pure.
+// The thread T writes counters, in its lane; R, the recorder, reads those of a thread that ended
+// or sleeps (book_reader.h), under the lock of the head. Trust: R treats them as hostile.
+// Context: T and H; pure.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,6 +72,22 @@ struct book_counter {
     uint64_t sizes[BOOK_SIZES]; // cells
 };
 _Static_assert(sizeof(struct book_counter) == 320, "five cache lines; a free needs two");
+
+enum book_owner {
+    BOOK_OF_NEITHER = 0,
+    BOOK_OF_THREAD = 1,
+    BOOK_OF_RECORDER = 2,
+};
+
+// The head of a lane's book, in the lane's header.
+struct book_head {
+    _Atomic uint64_t tick_ms; // T: of its latest TICK; what it has counted is younger than sent_ms
+    _Atomic uint64_t sent_ms; // T, release: when the book was sent last
+    _Atomic uint32_t owner;   // enum book_owner
+    uint32_t has_counted;     // T: some counter may have counted; R sets 0 when it has taken all
+    uint64_t mark;            // T: where the record ends of the counter that is being sent
+    uint64_t used[BOOK_COUNTERS / 64]; // T, and R likewise: bit set: that counter may have counted
+};
 
 struct book_tables {
     struct book_counter counters[BOOK_COUNTERS];

@@ -35,6 +35,8 @@ void lane_producer_init(struct lane_producer *p,
         // Relaxed: the recorder reads it after it acquires a write_pos that we publish later.
         atomic_store_explicit(&lane->ring_bytes, LANE_RING_BYTES_MAX, memory_order_relaxed);
     }
+    // Relaxed: the thread has had no tick; the recorder knows nothing else of it.
+    atomic_store_explicit(&lane->book.tick_ms, UINT64_MAX, memory_order_relaxed);
     set_limit(p);
 }
 
@@ -44,8 +46,6 @@ void lane_producer_rewind(struct lane_producer *p)
     if (p->tick_pos > p->pos) {
         p->clock = UINT64_MAX; // the TICK is forgotten too: the next event needs another
     }
-    p->early_bytes = 0; // the latest stamp may be among them
-    p->is_tick_stamped = false;
     set_limit(p);
 }
 

@@ -50,7 +50,6 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/err.h"
-#include "session/freed_table.h"
 #include "session/layout.h"
 #include "session/recorder_wake.h"
 #include "session/sampling_level.h"
@@ -70,23 +69,19 @@ struct lane_producer {
     uintptr_t window; // + pos = the address of pos
     uint64_t soft_limit;
     uint64_t ring_bytes;
-    uint64_t clock;           // the session's clock at the last TICK
-    uint64_t tick_pos;        // its end
-    bool was_half_full;       // half full was seen since the last growth
-    bool is_sampling;         // SESSION_OVERFLOW_SAMPLE
-    uint32_t level;           // of sampling; 0: less than half full
-    uint64_t free_bytes;      // of the frees sent since the ring was last less than half full
-    uint32_t open_scopes;     // bit n: the thread's peak is followed in scope n (stats_query.h)
-    uint32_t order;           // our copy of session_header.order
-    bool is_ordered;          // several threads record: allocations and frees are sent with stamps
-    bool is_tick_stamped;     // an event of this tick was sent with a stamp
-    bool is_clockless;        // the thread must not read the processor's clock, so it never stamps
-    uint64_t alone_stamp;     // of the latest tick in which no other thread had recorded
-    uint64_t latest_stamp;    // written to the lane; valid while early_bytes is not 0
-    uint64_t early_max_bytes; // of this tick, see early_bytes; 0 if `freed` is NULL
-    uint64_t early_bytes;     // of blocks that need no stamps of their own until the next stamp
-    uint64_t given_stamp;     // of the next event, if taken before; else 0
-    uint64_t given_latest;    // the stamp noted in `freed` before that
+    uint64_t clock;          // the session's clock at the last TICK
+    uint64_t tick_pos;       // its end
+    bool was_half_full;      // half full was seen since the last growth
+    bool is_sampling;        // SESSION_OVERFLOW_SAMPLE
+    uint32_t level;          // of sampling; 0: less than half full
+    uint64_t free_bytes;     // of the frees sent since the ring was last less than half full
+    uint32_t open_scopes;    // bit n: the thread's peak is followed in scope n (stats_query.h)
+    uint32_t order;          // our copy of session_header.order
+    bool is_ordered;         // several threads record: allocations and frees are sent with stamps
+    bool is_clockless;       // the thread must not read the processor's clock, so it never stamps
+    uint64_t alone_stamp;    // of the latest tick in which no other thread had recorded
+    uint64_t given_stamp;    // of the next event, if taken before; else 0
+    uint64_t last_allocated; // address, if the thread's latest event allocated; else 0
     struct process_words *words; // borrowed; NULL: the thread keeps no book (book/book.h)
     _Atomic(struct words_region *) *directory; // of `words`; NULL also while scopes are open
     uint64_t now_ms;                           // of this tick, if it keeps a book
@@ -100,7 +95,6 @@ struct lane_producer {
     uint32_t slice_bits;                // a slice has 1 << slice_bits ms
     uint32_t last_row;                  // of the thread's latest allocation
     uint32_t *rows;                     // borrowed: by stack slot, the number of its row
-    struct freed_table *freed;          // borrowed; NULL: nothing is held while events have stamps
 };
 
 // Begin to write into a lane that was just claimed.
@@ -152,10 +146,7 @@ ALWAYS_INLINE uint64_t *lane_producer_reserve_event(struct lane_producer *p, siz
     uint64_t *word = lane_producer_reserve(p, words + p->is_ordered);
     if (UNLIKELY(p->is_ordered) && LIKELY(word != NULL)) {
         const uint64_t given = p->given_stamp;
-        p->latest_stamp = LIKELY(given == 0) ? stamp_now(p->session) : given;
-        p->early_bytes = p->early_max_bytes;
-        p->is_tick_stamped = true;
-        *word++ = wire_word(WIRE_STAMP, p->latest_stamp);
+        *word++ = wire_word(WIRE_STAMP, LIKELY(given == 0) ? stamp_now(p->session) : given);
         p->pos += sizeof(*word);
     }
     return word;

@@ -58,17 +58,6 @@ static void send_balance(struct sampler *s)
     s->grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES << doublings;
 }
 
-// Account for `bytes` of unsampled blocks; negative: freed, or no longer followed.
-static void change_balance(struct sampler *s, int64_t bytes)
-{
-    struct nursery *n = &s->producer->lane->nursery;
-    s->balance_bytes += bytes;
-    if (n->is_holding != 0 && n->is_ordered == 0) { // the bytes are a part of the thread's sum
-        n->room_bytes -= bytes;
-        nursery_lift_ceiling(n);
-    }
-}
-
 static void send_balance_if_due(struct sampler *s)
 {
     const int64_t change = s->balance_bytes - s->sent_bytes;
@@ -93,7 +82,7 @@ static bool forget(struct sampler *s, struct unsampled_blocks *table, uint64_t a
     bool was_there = false;
     uint64_t entry;
     while (table != NULL && (entry = unsampled_blocks_take(table, address)) != 0) {
-        change_balance(s, -(int64_t)unsampled_blocks_size(entry));
+        s->balance_bytes -= (int64_t)unsampled_blocks_size(entry);
         was_there = true;
     }
     return was_there;
@@ -103,10 +92,10 @@ static void
 skip_block(struct sampler *s, struct unsampled_blocks *table, uint64_t entry, uint64_t number)
 {
     uint64_t forgotten = entry;
-    change_balance(s, (int64_t)unsampled_blocks_size(entry));
+    s->balance_bytes += (int64_t)unsampled_blocks_size(entry);
     if (table == NULL || !unsampled_blocks_add(table, entry, hash_mix(number), &forgotten)) {
         add(&s->producer->lane->unsampled_forgotten, 1);
-        change_balance(s, -(int64_t)unsampled_blocks_size(forgotten));
+        s->balance_bytes -= (int64_t)unsampled_blocks_size(forgotten);
         s->forgotten_blocks++;
         s->forgotten_bytes += unsampled_blocks_size(forgotten);
     }

@@ -93,11 +93,6 @@ ALWAYS_INLINE struct thread_pass *thread_way_pass(void)
     return LIKELY(thread != NULL) ? &thread->pass : NULL;
 }
 
-ALWAYS_INLINE struct freed_table *thread_way_freed(void)
-{
-    return &agent_attachment()->freed;
-}
-
 ALWAYS_INLINE uint64_t thread_way_descriptor(void)
 {
     return arch_thread_pointer();

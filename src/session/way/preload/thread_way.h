@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "session/freed_table.h"
 #include "session/thread_pass.h"
 
 struct thread_state;
@@ -24,9 +23,6 @@ struct thread_way {
 
 // The only thread-local variable of the library; initial-exec.
 extern __thread struct thread_way t_thread_way;
-
-// The stamps of freed blocks, of all threads.
-extern struct freed_table g_freed;
 
 // The first stack pointer of the process, from the kernel. Missing in some libcs.
 extern void *__libc_stack_end __attribute__((weak));
@@ -47,11 +43,6 @@ ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
 ALWAYS_INLINE struct thread_pass *thread_way_pass(void)
 {
     return &t_thread_way.pass;
-}
-
-ALWAYS_INLINE struct freed_table *thread_way_freed(void)
-{
-    return &g_freed;
 }
 
 // Return the address of the thread's descriptor, which is at the top of the stack of each thread

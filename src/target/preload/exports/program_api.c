@@ -19,7 +19,7 @@
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_named.h"
 #include "target/preload/stacks/name_frames.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 
 static const void *custom(const void *block)
 {

@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "session/freed_table.h"
+#include "target/producer/freed_note.h"
 #include "target/unwind/unwind.h"
 
 #define DEFERRED_BYTES  (32u << 10)

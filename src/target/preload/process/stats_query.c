@@ -5,7 +5,7 @@
 
 #include "base/sys.h"
 #include "session/recorder_wake.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
 enum {
@@ -19,7 +19,7 @@ send_query(struct lane_producer *p, enum stats_query_what what, uint32_t scope, 
 {
     const uint64_t word = wire_word(WIRE_QUERY, number | (uint64_t)what << WHAT_SHIFT |
                                                     (uint64_t)scope << SCOPE_SHIFT);
-    return nursery_flush(p) && lane_send(p, &word, 1);
+    return lane_flush(p) && lane_send(p, &word, 1);
 }
 
 bool stats_query_ask(struct lane_producer *p,
@@ -36,7 +36,7 @@ bool stats_query_ask(struct lane_producer *p,
 bool stats_query_open_scope(struct lane_producer *p, uint32_t *scope)
 {
     const uint32_t closed = ~p->open_scopes & ((1u << LANE_SCOPES_MAX) - 1);
-    if (closed == 0 || !lane_suspend(p)) {
+    if (closed == 0 || !lane_enter(p) || !lane_flush(p)) {
         return false;
     }
     *scope = (uint32_t)__builtin_ctz(closed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // stats_query: a thread queries the recorder for sums, and waits for the response.
 //
-//   stats_query_ask()    sends the nursery's blocks, then QUERY behind all events of the thread
+//   stats_query_ask()    sends the thread's book, then QUERY behind all events of the thread
 //   stats_query_await()  sleeps until the recorder has written `answer` of the lane's header
 //
 // The recorder responds when it has counted all events of all threads up to the query's tick, so
@@ -29,7 +29,7 @@ bool stats_query_ask(struct lane_producer *p,
                      uint32_t *number) MUST_USE;
 
 // Open a scope. The recorder sees a thread's own peak only if it sees each event in its turn, so
-// the nursery holds nothing while a scope is open (nursery.h).
+// it sends each at once while a scope is open (book_follow_scopes).
 bool stats_query_open_scope(struct lane_producer *p, uint32_t *scope) MUST_USE;
 void stats_query_close_scope(struct lane_producer *p, uint32_t scope);
 

@@ -17,8 +17,6 @@ enum {
 
 __thread struct thread_way t_thread_way;
 
-struct freed_table g_freed;
-
 static pthread_key_t g_exit_key;
 static bool g_has_exit_key;
 

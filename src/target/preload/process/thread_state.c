@@ -9,7 +9,7 @@
 #include "base/sys.h"
 #include "target/preload/process/process.h"
 #include "target/preload/python/python_stack.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 #include "target/producer/waiting/lane_backlog.h"
 #include "target/unwind/unwind.h"
 
@@ -80,8 +80,6 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     const struct thread_layout l = plan_layout(session->max_frames);
     lane->self_address = thread_way_descriptor(); // before its first event
     lane_producer_init(&t->producer, session, lane);
-    t->producer.freed = thread_way_freed();
-    nursery_init(&t->producer);
     if (process_words_are_open(&g_process->words)) {
         book_begin(&t->producer, &g_process->words, (uint32_t *)(void *)(memory + l.rows));
     }
@@ -149,7 +147,7 @@ void thread_state_renew(struct thread_state *t)
     }
     deferred_forget_walkers(&t->deferred);
     lane_producer_rewind(&t->producer);
-    (void)nursery_recover(&t->producer); // if false, the next event fails too
+    (void)lane_recover(&t->producer); // if false, the next event fails too
     stack_dictionary_reset(&t->stacks);
     t->generation = current_generation();
 }
@@ -168,7 +166,7 @@ void thread_state_close(struct thread_state *t)
     thread_way_set_state(NULL);
     unwind_thread_release(t->unwind);
     python_stack_release(&t->python);
-    (void)nursery_flush(&t->producer); // false: recording has ended
+    (void)lane_flush(&t->producer); // false: recording has ended
     book_end(&t->producer);
     sampler_end(&t->sampler);
     lane_producer_close(&t->producer);

@@ -89,7 +89,7 @@ ALWAYS_INLINE void guard_take(struct thread_state *t, uint64_t frame)
 ALWAYS_INLINE void guard_release(struct thread_state *t)
 {
     atomic_signal_fence(memory_order_seq_cst); // and all earlier stores before the guard is free
-    // Release: pairs with the recorder's acquire, before it reads the nursery.
+    // Release: pairs with the recorder's acquire, before it reads the book.
     atomic_store_explicit(&t->guard, 0, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
 }

@@ -10,7 +10,7 @@
 #include "base/sys.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record_guard.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 #include "target/unwind/unwind.h"
 
 // Weak, as in process.c; here libc has it.

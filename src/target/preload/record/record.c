@@ -8,7 +8,7 @@
 #include "target/preload/record/record_hot.h"
 #include "target/preload/record/record_mapping.h"
 #include "target/preload/record/record_sampled.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 
 // Return the slot of a stack that was just walked; send its definition first if needed.
 // STACK_SLOT_NONE: recording has ended.
@@ -162,7 +162,7 @@ static struct thread_state *state_here(void)
 static struct thread_state *state_in_order(void)
 {
     struct thread_state *t = state_here();
-    if (LIKELY(t != NULL) && nursery_try_now(&t->producer)) {
+    if (LIKELY(t != NULL) && lane_is_in_tick(&t->producer)) {
         return t;
     }
     t = guard_enter(OUR_FRAME);
@@ -195,9 +195,9 @@ static bool announce_move(struct thread_state *t, uint64_t stamp, uint64_t frame
 
 static struct freed_note begin_move(struct thread_state *t, uint64_t address, uint64_t frame)
 {
-    const uint64_t stamp = nursery_move_stamp(&t->producer);
+    const uint64_t stamp = lane_move_stamp(&t->producer);
     const bool is_announced = stamp != 0 && announce_move(t, stamp, frame);
-    struct freed_note freed = nursery_begin_move(&t->producer, address, stamp);
+    struct freed_note freed = lane_begin_move(&t->producer, address, stamp);
     freed.is_announced = is_announced;
     return freed;
 }
@@ -371,9 +371,6 @@ static void date(struct thread_state *t, struct event *event)
 {
     struct lane_producer *p = &t->producer;
     event->stamp = is_ordered(p->session) ? stamp_now(p->session) : p->alone_stamp;
-    if (is_ordered(p->session) && event->kind == EVENT_FREE && p->freed != NULL) {
-        (void)freed_table_note(p->freed, event->address, event->stamp);
-    }
     expect_deferred(t, event->freed.stamp != 0 ? event->freed.stamp : event->stamp);
 }
 

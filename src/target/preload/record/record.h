@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "session/freed_table.h"
 #include "target/preload/process/deferred.h"
+#include "target/producer/freed_note.h"
 #include "target/unwind/unwind.h"
 
 struct thread_state;

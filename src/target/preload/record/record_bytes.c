@@ -4,7 +4,7 @@
 #include "base/page_alloc.h"
 #include "target/preload/process/missed_events.h"
 #include "target/preload/process/process.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 
 struct record_bytes g_record_bytes;
 
@@ -148,7 +148,7 @@ static bool send_free(struct thread_state *t, uint64_t address, uint64_t stamp)
     const uint64_t given = p->given_stamp;
     p->given_stamp = stamp != 0 ? stamp : given;
     if (t->last_allocated != address || t->last_freed != 0) { // the thread had events since
-        nursery_forget_latest(p);
+        lane_forget_latest(p);
     }
     const bool is_sent = lane_free(p, address);
     p->given_stamp = given;

@@ -3,7 +3,7 @@
 
 #include "base/sys.h"
 #include "target/preload/record/record_guard.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/entry/lane_entry.h"
 
 // A handler that interrupted a hook of this thread may end the process: its events, deferred until
 // then, are sent too. A thread that has no lane holds nothing.
@@ -11,7 +11,7 @@ static void send_held(void)
 {
     struct thread_state *t = guard_take_over(OUR_FRAME);
     if (t != NULL) {
-        (void)nursery_flush(&t->producer); // false: recording has ended
+        (void)lane_flush(&t->producer); // false: recording has ended
         guard_leave(t);
     }
 }

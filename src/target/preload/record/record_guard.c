@@ -8,7 +8,7 @@
 #include "base/sys.h"
 #include "target/preload/process/thread_exit.h"
 #include "target/preload/record/record.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 
 // On an alternate signal stack addresses do not show the order of calls.
 static bool on_alternate_stack(void)

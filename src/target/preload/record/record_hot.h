@@ -17,7 +17,7 @@
 #include "target/preload/record/record.h"
 #include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_guard.h"
-#include "target/producer/nursery/nursery_try.h"
+#include "target/producer/entry/lane_try.h"
 #include "target/unwind/walk/fast_path.h"
 
 // Do record_alloc for the function that returns to `pc`, with its registers. Returns the block.
@@ -95,7 +95,7 @@ ALWAYS_INLINE void *record_alloc_hot(struct thread_state *t, void *block, size_t
         return record_alloc_walking(t, caller.pc, caller.sp, caller.fp, block, size_bytes);
     }
     if (UNLIKELY(!still_ours(t)) ||
-        !nursery_try_allocate(&t->producer, (uint64_t)block, size_bytes, slot)) {
+        !lane_try_allocate(&t->producer, (uint64_t)block, size_bytes, slot)) {
         return record_alloc_in_slot(t, block, size_bytes, slot);
     }
     t->last_allocated = (uint64_t)block;
@@ -118,7 +118,7 @@ ALWAYS_INLINE enum record_free_rest record_free_at_once(struct thread_state *t, 
         return RECORD_FREE_ALL;
     }
     guard_take(t, OUR_FRAME);
-    if (!nursery_try_free(&t->producer, (uint64_t)block)) {
+    if (!lane_try_free(&t->producer, (uint64_t)block)) {
         return RECORD_FREE_GUARDED;
     }
     t->last_freed = (uint64_t)block;

@@ -6,7 +6,7 @@
 #include "session/wire.h"
 #include "target/preload/record/record.h"
 #include "target/preload/record/record_guard.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 
 static uint32_t kind_of(uint64_t flags)
 {

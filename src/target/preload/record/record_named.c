@@ -7,7 +7,7 @@
 #include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_sampled.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 
 enum {
     TRIES = 2, // the first may find that everything has to be sent anew

@@ -4,7 +4,7 @@
 #include "base/page_alloc.h"
 #include "target/preload/process/missed_events.h"
 #include "target/preload/process/process.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 #include "target/producer/sampler.h"
 
 static _Atomic(struct unsampled_blocks *) g_unsampled_blocks;
@@ -55,7 +55,7 @@ bool record_sampled_free(struct thread_state *t, uint64_t address)
     }
     t->last_freed = address;
     if (sampler_forgets(&t->sampler, unsampled_blocks_here(false), address)) {
-        nursery_forget_latest(p);
+        lane_forget_latest(p);
         return true;
     }
     const uint64_t from = p->pos;
@@ -69,7 +69,6 @@ bool record_sampled_takes(struct thread_state *t, const struct event *event, uin
     struct lane_producer *p = &t->producer;
     if (event->kind == EVENT_REALLOC) {
         p->given_stamp = event->freed.stamp;
-        p->given_latest = event->freed.latest;
         const bool is_sent = record_sampled_free(t, event->old_address);
         p->given_stamp = event->stamp;
         if (!is_sent) {
@@ -85,7 +84,7 @@ bool record_sampled_takes(struct thread_state *t, const struct event *event, uin
     if (sampler_takes(&t->sampler, table, event->address, event->size_bytes, level)) {
         return true;
     }
-    nursery_forget_latest(p);
+    lane_forget_latest(p);
     return false;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "session/wire.h"
-#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/entry/lane_entry.h"
 #include "target/unwind/unwind.h"
 
 static struct name_table name_table_over(uint64_t *first, uint64_t *grown, uint32_t max)
@@ -94,9 +94,6 @@ static enum err introduce_modules(struct stack_dictionary *d,
             return ERR_DEAD;
         }
         if (result == ERR_LIMIT && !was_reset) {
-            if (!nursery_flush(p)) {
-                return ERR_DEAD;
-            }
             stack_dictionary_reset(d);
             was_reset = true;
             *first = 0;
@@ -111,20 +108,13 @@ static uint32_t wire_flags(const struct stack_view *stack)
     return (stack->flags & UNWIND_UNFINISHED) != 0 ? WIRE_STACK_UNFINISHED : 0;
 }
 
-// Choose a slot for a stack that has none: a free one of its two, else another stack's, if possible
-// one that no held block uses. Held blocks that use the slot are sent first.
-static enum err
-choose_slot(struct stack_dictionary *d, struct lane_producer *p, uint64_t name, uint32_t *slot)
+// Choose a slot for a stack that has none: a free one of its two, else another stack's.
+static uint32_t choose_slot(const struct stack_dictionary *d, uint64_t name)
 {
     const uint32_t first = stack_dictionary_first(d, name);
     const uint32_t second = stack_dictionary_second(d, name);
     const bool is_second_wanted = d->stacks.names[second] == 0 || d->stacks.evictions % 2 != 0;
-    *slot = d->stacks.names[first] != 0 && is_second_wanted ? second : first;
-    if (d->stacks.names[*slot] == 0 || !nursery_uses(p, *slot)) {
-        return ERR_OK;
-    }
-    *slot = *slot == first ? second : first;
-    return !nursery_uses(p, *slot) || nursery_flush(p) ? ERR_OK : ERR_DEAD;
+    return d->stacks.names[first] != 0 && is_second_wanted ? second : first;
 }
 
 // Send frames [first, end) as one record; the last one of a stack names its slot.
@@ -167,21 +157,17 @@ static void count_notes(struct session_header *session, uint32_t flags)
     }
 }
 
-// Forget everything if the recorder has forgotten stacks. *was_reset: it has.
-static enum err follow_losses(struct stack_dictionary *d, struct lane_producer *p, bool *was_reset)
+// Forget everything if the recorder has forgotten stacks. Return whether it has.
+static bool follow_losses(struct stack_dictionary *d, const struct lane_producer *p)
 {
     // Relaxed: definitions that the recorder reads before this change count as merged stacks.
     const uint32_t losses = atomic_load_explicit(&p->session->stack_losses, memory_order_relaxed);
-    *was_reset = losses != d->seen_losses;
-    if (LIKELY(!*was_reset)) {
-        return ERR_OK;
-    }
-    if (!nursery_flush(p)) {
-        return ERR_DEAD;
+    if (LIKELY(losses == d->seen_losses)) {
+        return false;
     }
     stack_dictionary_reset(d);
     d->seen_losses = losses;
-    return ERR_OK;
+    return true;
 }
 
 enum err stack_dictionary_define(struct stack_dictionary *d,
@@ -189,11 +175,10 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
                                  const struct stack_view *stack,
                                  uint32_t *slot)
 {
-    bool was_reset;
     if (!lane_enter(p)) {
         return ERR_DEAD;
     }
-    TRY(follow_losses(d, p, &was_reset));
+    (void)follow_losses(d, p); // either way the stack is defined with what it needs
     uint32_t first = known_frames(d, stack);
     if (first < stack->count) {
         count_notes(p->session, stack->flags);
@@ -201,8 +186,7 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
     TRY(introduce_modules(d, p, stack, &first));
     name_table_adapt(&d->stacks);
     name_table_adapt(&d->nodes);
-    uint32_t chosen;
-    TRY(choose_slot(d, p, stack->name, &chosen));
+    const uint32_t chosen = choose_slot(d, stack->name);
     do {
         const uint32_t left = stack->count - first;
         const uint32_t count = left < WIRE_STACK_FRAMES_MAX ? left : WIRE_STACK_FRAMES_MAX;
@@ -212,7 +196,7 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
     if (book_is_kept(p) && !book_define_row(p, chosen)) {
         return ERR_DEAD;
     }
-    lane_producer_publish(p); // a block that uses it may be held for long
+    lane_producer_publish(p); // the thread may count blocks of it for long, and be killed
     d->stacks.evictions += d->stacks.names[chosen] != 0;
     d->stacks.names[chosen] = stack->name;
     *slot = chosen;
@@ -222,16 +206,14 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
 enum err stack_dictionary_define_leaf(
     struct stack_dictionary *d, struct lane_producer *p, uint64_t base, uint64_t pc, uint32_t *slot)
 {
-    bool was_reset;
     if (!lane_enter(p)) {
         return ERR_DEAD;
     }
-    TRY(follow_losses(d, p, &was_reset));
-    if (was_reset) {
+    if (follow_losses(d, p)) {
         return ERR_LIMIT;
     }
     const enum err result = module_dictionary_introduce(&d->modules, p, pc, false);
-    if (result == ERR_LIMIT && nursery_flush(p)) {
+    if (result == ERR_LIMIT) {
         stack_dictionary_reset(d);
         return ERR_LIMIT;
     }
@@ -239,8 +221,7 @@ enum err stack_dictionary_define_leaf(
         return ERR_DEAD;
     }
     const uint64_t name = stack_name(base, pc);
-    uint32_t chosen;
-    TRY(choose_slot(d, p, name, &chosen));
+    const uint32_t chosen = choose_slot(d, name);
     uint64_t *packed = lane_producer_begin_stack(p, chosen, WIRE_STACK_HAS_SLOT, base, 1);
     if (packed == NULL) {
         return ERR_DEAD;

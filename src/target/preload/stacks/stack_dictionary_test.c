@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "base/test_support/random_numbers.h"
 #include "session/wire.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/entry/lane_entry.h"
 #include "target/producer/session_join.h"
 #include "target/unwind/unwind.h"
 
@@ -24,8 +24,8 @@
 #define FRAMES_MAX 400u
 #define NODES_MAX  (1u << 20) // of the reader's table; a power of two
 
-#define HELD_BLOCKS 20000u
-#define HELD_STACKS 5000u
+#define BLOCKS 20000u
+#define STACKS 5000u
 
 // The reader's state of one lane, in the simplest form.
 struct reader_node {
@@ -40,10 +40,8 @@ struct reader {
     uint64_t bias[WIRE_MODULE_SLOTS + 1];
     uint32_t resets;
     uint64_t stack_records;
-    const uint64_t *names;      // of the stacks of blocks, by their numbers
-    const uint64_t *size_names; // of stacks, by the size of all their blocks
+    const uint64_t *names; // of the stacks of blocks, by their numbers
     uint32_t blocks;
-    uint32_t pairs; // of them
 };
 
 struct fixture {
@@ -145,18 +143,9 @@ static uint64_t address_of(uint32_t number)
 
 static void read_block(struct reader *r, uint64_t number, uint32_t slot)
 {
-    assert_true(number < HELD_BLOCKS);
+    assert_true(number < BLOCKS);
     assert_int_equal(r->slots[slot], r->names[number]);
     r->blocks++;
-}
-
-static void read_pairs(struct reader *r, uint32_t slot, uint32_t count, uint64_t bytes)
-{
-    assert_int_equal(bytes % count, 0);
-    assert_true(bytes / count <= HELD_STACKS);
-    assert_int_equal(r->slots[slot], r->size_names[bytes / count]);
-    r->blocks += count;
-    r->pairs += count;
 }
 
 // Read all published records.
@@ -184,19 +173,6 @@ static void read_all(struct fixture *f)
             read_block(&f->reader, ((word[0] >> 8) - address_of(0)) / 16,
                        word[1] >> WIRE_SIZE_BITS);
             words = 2;
-            break;
-        case WIRE_PAIR:
-        case WIRE_PAIR_TEMPORARY:
-            read_pairs(&f->reader, wire_pair_slot(word[0]), 1, wire_pair_size(word[0]));
-            break;
-        case WIRE_PAIRS:
-        case WIRE_PAIRS_TEMPORARY:
-            read_pairs(&f->reader, wire_pair_slot(word[0]), wire_pairs_count(word[1]),
-                       wire_pairs_bytes(word[1]));
-            words = 2;
-            break;
-        case WIRE_HIGH_WATER:
-            words = 1 + (uint32_t)(word[0] >> 8);
             break;
         case WIRE_TICK:
         case WIRE_STAMP:
@@ -290,22 +266,17 @@ static void random_stacks_arrive_frame_by_frame(void **state)
     }
 }
 
-// Blocks of many stacks are held, freed or not, while new stacks evict old ones. Each held block
-// must be reported with the stack that it was held for.
-static void what_is_held_keeps_its_stack(void **state)
+// Each block is sent with its stack, also if stacks evict each other from their slots all the time.
+static void blocks_have_their_stacks(void **state)
 {
     (void)state;
     struct fixture *f = open_fixture();
-    nursery_init(&f->producer);
-    f->mapping.header->flags |= SESSION_ALWAYS_HOLD;
     atomic_store(&f->mapping.header->clock_ms, 1);
     uint64_t random = 5;
-    uint64_t names[HELD_BLOCKS];
-    uint64_t size_names[HELD_STACKS + 1] = {0};
+    uint64_t names[BLOCKS];
     f->reader.names = names;
-    f->reader.size_names = size_names;
-    for (uint32_t i = 0; i < HELD_BLOCKS; i++) {
-        const uint64_t number = next_random(&random) % HELD_STACKS;
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        const uint64_t number = next_random(&random) % STACKS;
         uint64_t pcs[2] = {0x10000 + number, 0x20000};
         struct unwind_frame frames[2];
         const struct stack_view stack = make_stack(frames, pcs, 2);
@@ -315,24 +286,16 @@ static void what_is_held_keeps_its_stack(void **state)
                              ERR_OK);
         }
         names[i] = stack.name;
-        size_names[number + 1] = stack.name;
-        assert_true(nursery_begin(&f->producer));
-        // The first is large, so that the sums of the others stay below it. Sizes are numbers of
-        // stacks: so pairs identify theirs.
-        const uint64_t size_bytes = i == 0 ? 1u << 30 : number + 1;
-        assert_true(nursery_allocate(&f->producer, address_of(i), size_bytes, slot));
-        if (i == 0 || i % 3 == 0) {
-            assert_true(nursery_free(&f->producer, address_of(i)));
+        assert_true(lane_allocate(&f->producer, address_of(i), number + 1, slot));
+        if (i % 3 == 0) {
+            assert_true(lane_free(&f->producer, address_of(i)));
         }
         if (i % 200 == 0) {
             atomic_fetch_add(&f->mapping.header->clock_ms, 1);
         }
         read_all(f);
     }
-    assert_true(nursery_flush(&f->producer));
-    read_all(f);
-    assert_int_equal(f->reader.blocks, HELD_BLOCKS);
-    assert_true(f->reader.pairs > HELD_BLOCKS / 10);
+    assert_int_equal(f->reader.blocks, BLOCKS);
     close_fixture(f);
 }
 
@@ -478,7 +441,7 @@ int main(void)
         cmocka_unit_test(what_is_known_is_not_sent_again),
         cmocka_unit_test(cut_empty_and_very_deep_stacks_are_sent),
         cmocka_unit_test(random_stacks_arrive_frame_by_frame),
-        cmocka_unit_test(what_is_held_keeps_its_stack),
+        cmocka_unit_test(blocks_have_their_stacks),
         cmocka_unit_test(stacks_that_the_recorder_forgot_are_sent_again),
         cmocka_unit_test(a_full_table_of_modules_forgets_every_stack),
         cmocka_unit_test(each_note_is_counted_once_for_a_stack),

@@ -50,7 +50,6 @@ void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *
     book_follow_scopes(p);
     p->tiny_below = words->tiny_below;
     p->rows = rows;
-    p->lane->nursery.is_holding = 0;
     p->lane->keeps_book = 1;
     words_share_add_thread(share_of(p));
     shared_sum_join(&p->session->sum, &p->lane->sum_part);
@@ -80,9 +79,9 @@ void book_begin_tick(struct lane_producer *p, uint64_t time_ms)
         p->recent_code = UINT64_MAX; // births are not exact any more
         p->recent_ms = 0;
     }
-    if (p->lane->nursery.hold_count == 0) {
+    if (p->lane->book.has_counted == 0) {
         // Release: a recorder that sees the new time sees all records published before.
-        atomic_store_explicit(&p->lane->book_since_ms, time_ms, memory_order_release);
+        atomic_store_explicit(&p->lane->book.sent_ms, time_ms, memory_order_release);
     }
     p->fine_birth = birth_in_word(time_ms, WORDS_FINE_BITS);
     p->middle_birth = birth_in_word(time_ms, WORDS_MIDDLE_BITS);
@@ -185,7 +184,7 @@ static bool send(struct lane_producer *p, struct book_counter *counter)
     if (UNLIKELY(to == NULL)) {
         return words == 0;
     }
-    p->lane->nursery.mark = p->pos + words * sizeof(*to);
+    p->lane->book.mark = p->pos + words * sizeof(*to);
     book_fence();
     counter->is_sending = 1;
     book_fence();
@@ -298,7 +297,7 @@ static NOINLINE bool count_ended(struct lane_producer *p, const struct words_end
 
 ALWAYS_INLINE void forget_latest(struct lane_producer *p)
 {
-    p->lane->nursery.last_allocated = 0;
+    p->last_allocated = 0;
 }
 
 // A block without a row or a word is not recorded.
@@ -321,7 +320,7 @@ bool book_allocate(struct lane_producer *p, uint64_t address, uint64_t size_byte
     if (UNLIKELY(ended.count != 0) && !count_ended(p, &ended)) {
         return false;
     }
-    p->lane->nursery.last_allocated = address;
+    p->last_allocated = address;
     p->last_row = block.row;
     return count_allocated(p, block.row, size_bytes);
 }
@@ -352,8 +351,7 @@ void book_put_back(struct process_words *words, const struct word_block *block)
 bool book_count_freed(struct lane_producer *p, const struct word_block *block)
 {
     // Another thread may have freed the latest block and got its address again.
-    const bool is_temporary =
-        p->lane->nursery.last_allocated == block->address && p->last_row == block->row;
+    const bool is_temporary = p->last_allocated == block->address && p->last_row == block->row;
     forget_latest(p);
     if (UNLIKELY(block->row == 0)) {
         // Relaxed: our own; the recorder reads it now and then.
@@ -392,7 +390,7 @@ bool book_allocate_later(struct lane_producer *p,
         return true;
     }
     if (settle_block(p->words, &block, BOOK_ROW_LATER)) {
-        p->lane->nursery.last_allocated = address;
+        p->last_allocated = address;
         p->last_row = block.row;
         return count_allocated(p, block.row, size_bytes);
     }
@@ -404,13 +402,16 @@ bool book_is_due(const struct lane_producer *p, uint64_t time_ms)
 {
     // Relaxed: our own.
     return time_ms >=
-           BOOK_HOLD_MS + atomic_load_explicit(&p->lane->book_since_ms, memory_order_relaxed);
+           BOOK_HOLD_MS + atomic_load_explicit(&p->lane->book.sent_ms, memory_order_relaxed);
 }
 
 bool book_send_all(struct lane_producer *p)
 {
+    if (p->lane->book.has_counted == 0) {
+        return true;
+    }
     send_part(p); // before the records, which may have the number of its peak
-    uint64_t *used = p->lane->nursery.counters_used;
+    uint64_t *used = p->lane->book.used;
     for (size_t i = 0; i < BOOK_COUNTERS / 64; i++) {
         for (; used[i] != 0; used[i] &= used[i] - 1) {
             struct book_counter *counter = counters_of(p) + i * 64 + __builtin_ctzll(used[i]);
@@ -419,19 +420,19 @@ bool book_send_all(struct lane_producer *p)
             }
         }
     }
-    p->lane->nursery.hold_count = 0;
+    p->lane->book.has_counted = 0;
     return true;
 }
 
 void book_recover(struct lane_producer *p)
 {
-    const bool is_sent = p->pos >= p->lane->nursery.mark;
+    const bool is_sent = p->pos >= p->lane->book.mark;
     for (uint32_t i = 0; i < BOOK_COUNTERS; i++) {
         struct book_counter *counter = counters_of(p) + i;
         if (counter->row != 0) {
             counter->row = counter->is_sending != 0 && is_sent ? 0 : counter->row;
             counter->is_sending = 0;
-            p->lane->nursery.counters_used[i / 64] |= (uint64_t)1 << i % 64;
+            p->lane->book.used[i / 64] |= (uint64_t)1 << i % 64;
         }
     }
     forget_latest(p);

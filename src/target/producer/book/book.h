@@ -17,14 +17,14 @@
 // maximum is the peak. A counter notes which peak its events have seen (peak_share.h).
 //
 // Killed. A word and its count are two stores, so a killed thread loses at most one event. A
-// counter that is being sent says so, and `nursery.mark` says where its record ends: the recorder
+// counter that is being sent says so, and `book_head.mark` says where its record ends: the recorder
 // sees whether that was published.
 //
 // Blocks of signal handlers in the middle of a hook have a word of BOOK_ROW_LATER at once, because
 // another thread may free them before their event is counted (record.c). Who frees such a block
 // counts nothing; who allocated it finds the word gone, and counts both.
 //
-// Context: T, the lane's thread under the guard, after nursery_begin; book_take and book_put_back
+// Context: T, the lane's thread under the guard, after lane_enter; book_take and book_put_back
 // also without. False: the recording has ended.
 #pragma once
 

@@ -25,7 +25,8 @@ ALWAYS_INLINE struct book_counter *book_find_counter(const struct lane_producer 
     return LIKELY(counter->row == row) ? counter : NULL;
 }
 
-// Keep the compiler from moving stores across, as nursery_fence.
+// Keep the compiler from moving stores across: a reader that comes after this thread was killed
+// sees them in this order.
 ALWAYS_INLINE void book_fence(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -48,8 +49,8 @@ ALWAYS_INLINE void book_use(struct lane_producer *p, const struct book_counter *
 {
     if (book_is_empty(counter)) {
         const size_t index = (size_t)(counter - lane_book_tables(p->lane)->counters);
-        p->lane->nursery.counters_used[index / 64] |= (uint64_t)1 << index % 64;
-        p->lane->nursery.hold_count = 1;
+        p->lane->book.used[index / 64] |= (uint64_t)1 << index % 64;
+        p->lane->book.has_counted = 1;
         book_fence();
     }
 }

@@ -174,7 +174,7 @@ book_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes
     words_fence_put();
     book_add_block(counter, cell, size_bytes);
     p->lane->sum_part.unsent_bytes += (int64_t)size_bytes;
-    p->lane->nursery.last_allocated = address;
+    p->last_allocated = address;
     p->last_row = row;
     return true;
 }
@@ -280,15 +280,14 @@ ALWAYS_INLINE bool book_try_free(struct lane_producer *p, uint64_t address)
     if (UNLIKELY(cell >= BOOK_LIVES)) {
         return false;
     }
-    struct nursery *n = &p->lane->nursery;
     word_store(block.word, 0);
     book_fence();
     if (UNLIKELY(cohort < BOOK_COHORTS)) {
         counter->cohorts[cohort] = book_cell_with(counter->cohorts[cohort], block.size_bytes);
     }
     book_add_free(counter, cell, block.size_bytes,
-                  n->last_allocated == address && p->last_row == row);
+                  p->last_allocated == address && p->last_row == row);
     p->lane->sum_part.unsent_bytes -= (int64_t)block.size_bytes;
-    n->last_allocated = 0;
+    p->last_allocated = 0;
     return true;
 }

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "recorder/session/test_nursery.h"
+#include "recorder/session/test_lanes.h"
 
-// The steps of two threads at one of three addresses: a allocates, c allocates too much to be held,
-// f frees, b begins to reallocate, e ends that. The test tries all possible orders: a freed block
+// The steps of two threads at one of three addresses: a allocates, c allocates much, f frees,
+// b begins to reallocate, e ends that. The test tries all possible orders: a freed block
 // is live, an allocated address is free.
 struct small {
     const char *name;
@@ -53,21 +53,20 @@ static void small_come(struct small_run *run, uint32_t lane, uint32_t at, uint64
 // Then the allocator frees the block.
 static void small_begin_move(struct lane_producer *p, struct small_run *run, uint32_t lane)
 {
-    assert_true(nursery_begin(p));
+    assert_true(lane_enter(p));
     run->note[lane] = test_begin_move(p, run->moved[lane]);
 }
 
 static void
 small_end_move(struct lane_producer *p, const struct small_run *run, uint32_t lane, uint32_t at)
 {
-    assert_true(nursery_begin(p));
-    assert_true(nursery_reallocate(p, run->moved[lane], test_address(at), run->sizes[at], lane,
-                                   run->note[lane]));
+    assert_true(lane_enter(p));
+    assert_true(lane_reallocate(p, run->moved[lane], test_address(at), run->sizes[at], lane,
+                                run->note[lane]));
     atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], 0);
 }
 
-static bool
-small_step(struct test_nursery *f, struct small_run *run, uint32_t lane, const char *what)
+static bool small_step(struct test_lanes *f, struct small_run *run, uint32_t lane, const char *what)
 {
     const uint32_t at = (uint32_t)(what[1] - '0');
     const bool is_leaving = what[0] == 'f' || what[0] == 'b';
@@ -83,12 +82,12 @@ small_step(struct test_nursery *f, struct small_run *run, uint32_t lane, const c
     switch (what[0]) {
     case 'a':
     case 'c':
-        assert_true(nursery_begin(p));
-        assert_true(nursery_allocate(p, test_address(at), run->sizes[at], lane));
+        assert_true(lane_enter(p));
+        assert_true(lane_allocate(p, test_address(at), run->sizes[at], lane));
         break;
     case 'f':
-        assert_true(nursery_begin(p));
-        assert_true(nursery_free(p, test_address(at)));
+        assert_true(lane_enter(p));
+        assert_true(lane_free(p, test_address(at)));
         break;
     case 'b':
         run->moved[lane] = test_address(at);
@@ -100,7 +99,7 @@ small_step(struct test_nursery *f, struct small_run *run, uint32_t lane, const c
     return true;
 }
 
-static void check_small(struct test_nursery *f, const struct small_run *run, uint64_t old_bytes)
+static void check_small(struct test_lanes *f, const struct small_run *run, uint64_t old_bytes)
 {
     struct aggregator *aggregator = &f->on.aggregator;
     aggregator_expire_frees(aggregator, aggregator->processes.items[0], UINT64_MAX);
@@ -125,21 +124,21 @@ static void check_small(struct test_nursery *f, const struct small_run *run, uin
 // advances.
 static bool run_small(const struct small *small, uint32_t order, uint32_t passes)
 {
-    static struct test_nursery f;
-    const uint64_t old_bytes = (uint64_t)2 << 20; // so that blocks may be held
+    static struct test_lanes f;
+    const uint64_t old_bytes = (uint64_t)2 << 20;
     struct small_run run = {0};
     const char *next[2] = {small->threads[0], small->threads[1]};
-    test_nursery_open(&f, 2, SESSION_ALWAYS_HOLD);
-    assert_true(nursery_allocate(f.lanes, test_address(100), old_bytes, 2));
-    test_nursery_pass(&f, false); // so that the threads see what they may hold
-    test_nursery_advance(&f, 1);
+    test_lanes_open(&f, 2);
+    assert_true(lane_allocate(f.lanes, test_address(100), old_bytes, 2));
+    test_lanes_pass(&f, false);
+    test_lanes_advance(&f, 1);
     bool is_possible = true;
     for (uint32_t i = 0; is_possible && (*next[0] != '\0' || *next[1] != '\0'); i++) {
         const uint32_t lane = order >> i & 1;
         // relieving a thread takes several
         for (uint32_t k = 0; k < 3 && (passes >> i & 1) != 0; k++) {
-            test_nursery_advance(&f, 2);
-            test_nursery_pass(&f, false);
+            test_lanes_advance(&f, 2);
+            test_lanes_pass(&f, false);
         }
         is_possible = *next[lane] != '\0' && small_step(&f, &run, lane, next[lane]);
         next[lane] += 2;
@@ -147,11 +146,11 @@ static bool run_small(const struct small *small, uint32_t order, uint32_t passes
     if (is_possible) {
         for (uint32_t i = 0; i < 4; i++) {
             f.clock_ms += 5;
-            test_nursery_pass(&f, i == 3);
+            test_lanes_pass(&f, i == 3);
         }
         check_small(&f, &run, old_bytes);
     }
-    test_nursery_close(&f);
+    test_lanes_close(&f);
     return is_possible;
 }
 

@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Neither the nursery nor books change a figure: recordings with them and without them are compared with each
-other and with the program's own counts, for every way to end."""
+"""Books change no figure: recordings with them and in order are compared with each other and with the program's
+own counts, for every way to end."""
 import pytest
 
-from cairn_run import IS_NIGHTLY, PROGRAMS, some_of, thread_block_bytes
+from cairn_run import PROGRAMS, some_of, thread_block_bytes
 
 COUNTS = ["allocations", "frees", "allocated_bytes", "temporary", "live_blocks",
           "live_bytes", "peak_bytes"]
 BOOKS = {}
-ON = {"CAIRN_BOOKS": "0"}
-OFF = {"CAIRN_NURSERY": "0"}
-ALWAYS = {"CAIRN_NURSERY": "always"}
-AT_NIGHT = [ON] if IS_NIGHTLY else []  # by day e2e.order and e2e.shared_writes record so
+IN_ORDER = {"CAIRN_BOOKS": "0"}
 
 ONE_THREAD = ["malloc_family", "aligned_forms", "realloc_forms", "zero_sizes", "string_functions",
               "temporary", "peak", "constructors", "operators", "rust_blocks"]
 ENDINGS = ["return", "exit", "kill"]
-HOW = pytest.mark.parametrize("how", [BOOKS, ALWAYS, *AT_NIGHT], ids=str)
+HOW = pytest.mark.parametrize("how", [BOOKS, IN_ORDER], ids=str)
 
 
 def sites(recording):
@@ -34,30 +31,28 @@ def totals(recording, left_out=()):
             if cost not in timed and cost not in left_out}
 
 
-@HOW
 @pytest.mark.parametrize("name", some_of(ONE_THREAD, 2))
-def test_one_thread_is_recorded_the_same_with_and_without(record, name, how):
-    held = record(PROGRAMS / name, env=how, is_compared=False)
-    sent = record(PROGRAMS / name, env=OFF, is_compared=False)
-    assert totals(held) == totals(sent)
-    assert sites(held) == sites(sent)
+def test_one_thread_is_recorded_the_same_with_and_without(record, name):
+    counted = record(PROGRAMS / name, env=BOOKS, is_compared=False)
+    sent = record(PROGRAMS / name, env=IN_ORDER, is_compared=False)
+    assert totals(counted) == totals(sent)
+    assert sites(counted) == sites(sent)
+
+
+@pytest.mark.parametrize("name", ["threads", "cross_thread", "fork_both"])
+def test_threads_and_processes_too_but_for_the_peak(record, name):
+    counted = record(PROGRAMS / name, env=BOOKS, is_compared=False)
+    sent = record(PROGRAMS / name, env=IN_ORDER, is_compared=False)
+    inexact = ("peak_bytes", "peak_blocks", "peak_error_bytes", "peak_order_error_bytes", "peak_at_least_bytes", "peak_at_most_bytes")
+    assert totals(counted, inexact) == totals(sent, inexact)
+    bound = counted.totals["peak_error_bytes"] + sent.totals["peak_error_bytes"]
+    assert abs(counted.totals["peak_bytes"] - sent.totals["peak_bytes"]) <= bound
 
 
 @HOW
-@pytest.mark.parametrize("name", ["threads", "cross_thread", "fork_both"])
-def test_threads_and_processes_too_but_for_the_peak(record, name, how):
-    held = record(PROGRAMS / name, env=how, is_compared=False)
-    sent = record(PROGRAMS / name, env=OFF, is_compared=False)
-    inexact = ("peak_bytes", "peak_blocks", "peak_error_bytes", "peak_order_error_bytes", "peak_at_least_bytes", "peak_at_most_bytes")
-    assert totals(held, inexact) == totals(sent, inexact)
-    bound = held.totals["peak_error_bytes"] + sent.totals["peak_error_bytes"]
-    assert abs(held.totals["peak_bytes"] - sent.totals["peak_bytes"]) <= bound
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("nursery", [BOOKS, OFF, ALWAYS, *AT_NIGHT], ids=str)
-def test_a_program_s_own_count_is_ours_however_it_ends(record, ending, nursery):
-    recording = record(PROGRAMS / "young_blocks", 300000, 1, ending, env=nursery)
+def test_a_program_s_own_count_is_ours_however_it_ends(record, ending, how):
+    recording = record(PROGRAMS / "young_blocks", 300000, 1, ending, env=how)
     counted = dict(zip(COUNTS, map(int, recording.finished.stdout.split())))
     assert {cost: recording.totals[cost] for cost in COUNTS} == counted
     assert recording.totals["peak_error_bytes"] == 0
@@ -83,9 +78,8 @@ def test_threads_that_wait_have_told_everything(record, ending, how):
     assert counted["live_bytes"] - bound <= recording.totals["peak_bytes"] <= sum_of_peaks + bound
 
 
-@HOW
-def test_stacks_at_the_peak_are_the_same(record, how):
-    held = record(PROGRAMS / "young_blocks", 300000, 1, "return", env=how, is_compared=False)
-    sent = record(PROGRAMS / "young_blocks", 300000, 1, "return", env=OFF, is_compared=False)
-    assert len(sites(held)) >= 3
-    assert sites(held) == sites(sent)
+def test_stacks_at_the_peak_are_the_same(record):
+    counted = record(PROGRAMS / "young_blocks", 300000, 1, "return", env=BOOKS, is_compared=False)
+    sent = record(PROGRAMS / "young_blocks", 300000, 1, "return", env=IN_ORDER, is_compared=False)
+    assert len(sites(counted)) >= 3
+    assert sites(counted) == sites(sent)

@@ -22,7 +22,7 @@
 
 #include "base/test_support/by_night.h"
 #include "base/test_support/random_numbers.h"
-#include "recorder/session/test_nursery.h"
+#include "recorder/session/test_lanes.h"
 
 enum {
     ADDRESSES = 120,
@@ -40,8 +40,8 @@ enum {
     STEP_INDEX,
     FIRST_INDEX, // of each thread
 };
-#define OLD_BYTES  ((uint64_t)1 << 20) // live throughout, so that threads may hold a 256th of it
-#define STEP_BYTES 10000u              // more than a thread may hold
+#define OLD_BYTES  ((uint64_t)1 << 20) // live throughout
+#define STEP_BYTES 10000u
 
 // What the threads do, in parts of their free choices.
 struct program {
@@ -52,19 +52,16 @@ struct program {
     uint32_t moves_of_16;
     uint32_t foreign_of_16; // of the blocks taken: whichever thread has made them
     uint32_t ends_of_256;
-    uint32_t flags;
 };
 
 static const struct program programs[] = {
-    {"two that grow", 2, 400, 1, 0, 0, 0, SESSION_ALWAYS_HOLD},
-    {"blocks nearly as large as a budget", 2, 2000, 3, 1, 0, 0, SESSION_ALWAYS_HOLD},
-    {"blocks that move", 2, 3000, 2, 8, 0, 0, SESSION_ALWAYS_HOLD},
-    {"each other's blocks", 3, 1000, 3, 3, 8, 0, SESSION_ALWAYS_HOLD},
-    {"threads that end", 2, 1000, 3, 1, 0, 30, SESSION_ALWAYS_HOLD},
-    {"each other's blocks, and threads that end", 4, 300, 4, 2, 8, 30, SESSION_ALWAYS_HOLD},
-    {"a nursery that pauses, each other's blocks", 4, 64, 5, 2, 6, 8, 0},
-    {"a nursery that pauses", 2, 600, 6, 2, 0, 0, 0},
-    {"no nursery", 2, 2000, 5, 2, 4, 30, SESSION_NO_NURSERY},
+    {"two that grow", 2, 400, 1, 0, 0, 0},
+    {"large blocks", 2, 2000, 3, 1, 0, 0},
+    {"blocks that move", 2, 3000, 2, 8, 0, 0},
+    {"each other's blocks", 3, 1000, 3, 3, 8, 0},
+    {"threads that end", 2, 1000, 3, 1, 0, 30},
+    {"each other's blocks, and threads that end", 4, 300, 4, 2, 8, 30},
+    {"many small blocks", 4, 64, 5, 2, 6, 8},
 };
 
 enum half {
@@ -92,7 +89,7 @@ enum state {
 
 struct world {
     const struct program *program;
-    struct test_nursery f;
+    struct test_lanes f;
     uint64_t random;
     struct worker workers[TEST_LANES_MAX];
     struct {
@@ -139,12 +136,12 @@ static void give(struct world *w, uint32_t at, uint32_t lane, uint64_t size_byte
 static void begin_thread(struct world *w, uint32_t lane)
 {
     struct worker *worker = w->workers + lane;
-    test_nursery_open_lane(&w->f, 0, w->f.lanes + lane);
+    test_lanes_open_lane(&w->f, 0, w->f.lanes + lane);
     *worker = (struct worker){.half = IDLE};
     // Its first event: until then the bound considers that it may have been late since the start.
     change_live(w, 1, 0);
-    assert_true(nursery_allocate(w->f.lanes + lane, test_address(FIRST_INDEX + lane), 1, lane));
-    assert_true(nursery_free(w->f.lanes + lane, test_address(FIRST_INDEX + lane)));
+    assert_true(lane_allocate(w->f.lanes + lane, test_address(FIRST_INDEX + lane), 1, lane));
+    assert_true(lane_free(w->f.lanes + lane, test_address(FIRST_INDEX + lane)));
     change_live(w, 0, 1);
     w->allocations++;
     w->frees++;
@@ -152,7 +149,7 @@ static void begin_thread(struct world *w, uint32_t lane)
 
 static void end_thread(struct world *w, uint32_t lane)
 {
-    assert_true(nursery_flush(w->f.lanes + lane));
+    assert_true(lane_flush(w->f.lanes + lane));
     lane_producer_close(w->f.lanes + lane);
 }
 
@@ -165,7 +162,7 @@ static void begin_free(struct world *w, uint32_t lane)
         return;
     }
     w->blocks[worker->at].state = TAKEN;
-    assert_true(nursery_begin(p) && nursery_free(p, test_address(worker->at)));
+    assert_true(lane_enter(p) && lane_free(p, test_address(worker->at)));
     worker->half = FREEING;
 }
 
@@ -179,7 +176,7 @@ static void begin_move(struct world *w, uint32_t lane)
     }
     w->blocks[worker->at].state = TAKEN;
     worker->half = MOVING;
-    assert_true(nursery_begin(p));
+    assert_true(lane_enter(p));
     worker->note = test_begin_move(p, test_address(worker->at));
 }
 
@@ -235,8 +232,8 @@ static void step(struct world *w, uint32_t lane)
         begin_event(w, lane);
         break;
     case ALLOCATED:
-        assert_true(nursery_begin(p) &&
-                    nursery_allocate(p, test_address(worker->at), worker->size_bytes, lane));
+        assert_true(lane_enter(p) &&
+                    lane_allocate(p, test_address(worker->at), worker->size_bytes, lane));
         give(w, worker->at, lane, worker->size_bytes);
         w->allocations++;
         break;
@@ -250,9 +247,9 @@ static void step(struct world *w, uint32_t lane)
         worker->half = MOVED;
         break;
     case MOVED:
-        assert_true(nursery_begin(p) &&
-                    nursery_reallocate(p, test_address(worker->at), test_address(worker->to),
-                                       worker->size_bytes, lane, worker->note));
+        assert_true(lane_enter(p) &&
+                    lane_reallocate(p, test_address(worker->at), test_address(worker->to),
+                                    worker->size_bytes, lane, worker->note));
         atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], 0);
         give(w, worker->to, lane, worker->size_bytes);
         w->allocations++;
@@ -263,29 +260,29 @@ static void step(struct world *w, uint32_t lane)
 // Run one half of the recorder's pass.
 static void half_a_pass(struct world *w)
 {
-    struct test_nursery *f = &w->f;
+    struct test_lanes *f = &w->f;
     if (!w->is_passing) {
         drain_find_dead(&f->on.drain);
     } else {
-        test_nursery_read(f, false);
+        test_lanes_read(f, false);
     }
     w->is_passing = !w->is_passing;
 }
 
-// Allocate a block in one step. No thread may hold it.
+// Allocate a block in one step.
 static void allocate(struct world *w, uint32_t lane, uint32_t index, uint64_t size_bytes)
 {
     struct lane_producer *p = w->f.lanes + lane;
     change_live(w, size_bytes, 0);
-    assert_true(nursery_begin(p));
-    assert_true(nursery_allocate(p, test_address(index), size_bytes, lane));
+    assert_true(lane_enter(p));
+    assert_true(lane_allocate(p, test_address(index), size_bytes, lane));
     w->allocations++;
 }
 
 static void release(struct world *w, uint32_t lane, uint32_t index, uint64_t size_bytes)
 {
     struct lane_producer *p = w->f.lanes + lane;
-    assert_true(nursery_begin(p) && nursery_free(p, test_address(index)));
+    assert_true(lane_enter(p) && lane_free(p, test_address(index)));
     change_live(w, 0, size_bytes);
     w->frees++;
 }
@@ -318,7 +315,7 @@ static uint32_t run_steps(struct world *w, uint32_t from, uint32_t to, uint32_t 
 {
     for (uint32_t i = from; i < to; i++) {
         if (below(w, TICK_STEPS) == 0) {
-            test_nursery_advance(&w->f, 1);
+            test_lanes_advance(&w->f, 1);
         }
         if (below(w, w->is_passing ? 2 * HALF_PASS_STEPS : HALF_PASS_STEPS) == 0) {
             half_a_pass(w);
@@ -375,7 +372,7 @@ static void run_round(struct world *w)
         w->workers[i].stalled_until = 0;
     }
     for (uint32_t i = 0; i < 6; i++) {
-        test_nursery_advance(&w->f, 2);
+        test_lanes_advance(&w->f, 2);
         half_a_pass(w);
         half_a_pass(w);
     }
@@ -387,9 +384,9 @@ static uint64_t run(const struct program *program, uint64_t seed)
 {
     static struct world w;
     w = (struct world){.program = program, .random = seed * 0x9e3779b97f4a7c15 + 1};
-    test_nursery_open(&w.f, 1, program->flags);
+    test_lanes_open(&w.f, 1);
     w.begun_count = 1;
-    assert_true(nursery_allocate(w.f.lanes, test_address(OLD_INDEX), OLD_BYTES, 0));
+    assert_true(lane_allocate(w.f.lanes, test_address(OLD_INDEX), OLD_BYTES, 0));
     change_live(&w, OLD_BYTES, 0);
     w.allocations++;
     for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -398,7 +395,7 @@ static uint64_t run(const struct program *program, uint64_t seed)
         }
         run_round(&w);
     }
-    test_nursery_close(&w.f);
+    test_lanes_close(&w.f);
     return w.width_bytes / ROUNDS;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Whatever a hook writes to its lane, it enters the nursery first (lane_entry.h): a thread that has
-// been idle writes, and allocates a block while the recorder empties what it believes to be an idle
-// nursery.
+// Whatever a hook writes to its lane, it begins its tick first (lane_entry.h): a thread that has
+// been idle writes, and allocates a block while the recorder empties what it believes to be the
+// book of a thread that sleeps.
 //
-// The recorder's page of a held block is read-only, so that the recorder's first store into the
-// tables faults. That is after it has copied them. The handler lets the thread go on there.
+// The recorder's page of a counter is read-only, so that the recorder's first store into the book
+// faults. That is after it has copied it. The handler lets the thread go on there.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,31 +17,28 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
-#include "recorder/session/nursery_reader.h"
-#include "recorder/session/test_nursery.h"
+#include "recorder/session/book_reader.h"
+#include "recorder/session/test_lanes.h"
 #include "target/preload/process/stats_query.h"
 #include "target/preload/stacks/stack_dictionary.h"
-#include "target/producer/nursery/lane_entry.h"
-#include "target/producer/nursery/nursery_try.h"
+#include "target/producer/entry/lane_try.h"
 #include "target/unwind/unwind.h"
 
 enum {
     SLOT = 1,
     NAMES_MAX = 256,
     BLOCK_BYTES = 40,
-    CEILING_BYTES = 4000, // so high that no later block is a high-water mark
 };
 
 // Blocks by their addresses' indices.
 enum {
-    CEILING_BLOCK,
-    HELD_BLOCK,
+    COUNTED_BLOCK,
     LATE_BLOCK,
     WRITTEN_BLOCK,
 };
 
 static struct world {
-    struct test_nursery f;
+    struct test_lanes f;
     struct stack_dictionary dictionary;
     uint64_t first_names[2 * STACK_DICTIONARY_MIN];
     uint64_t grown_names[2 * NAMES_MAX];
@@ -55,19 +52,14 @@ static bool write_block(struct lane_producer *p)
     return lane_allocate(p, test_address(WRITTEN_BLOCK), BLOCK_BYTES, SLOT);
 }
 
-static bool write_sampled_block(struct lane_producer *p)
-{
-    return lane_allocate_sampled(p, test_address(WRITTEN_BLOCK), BLOCK_BYTES, SLOT, 0);
-}
-
 static bool write_free(struct lane_producer *p)
 {
-    return lane_free(p, test_address(HELD_BLOCK));
+    return lane_free(p, test_address(COUNTED_BLOCK));
 }
 
 static bool write_reallocation(struct lane_producer *p)
 {
-    return lane_reallocate(p, test_address(HELD_BLOCK), test_address(WRITTEN_BLOCK), BLOCK_BYTES,
+    return lane_reallocate(p, test_address(COUNTED_BLOCK), test_address(WRITTEN_BLOCK), BLOCK_BYTES,
                            SLOT, (struct freed_note){0});
 }
 
@@ -124,7 +116,6 @@ static const struct way {
     bool enters_nothing; // so the recorder does not keep away, and the thread waits for it
 } ways[] = {
     {"a block", write_block, 1, 0, false},
-    {"a sampled block", write_sampled_block, 1, 0, false},
     {"a free", write_free, 0, 1, false},
     {"a reallocation", write_reallocation, 1, 1, false},
     {"other words", write_words, 0, 0, false},
@@ -136,12 +127,13 @@ static const struct way {
     {"a scope", write_scope, 0, 0, false},
 };
 
-// Make the page of the held block, in the recorder's mapping, writable or not.
-static void protect_held(int protection)
+// Make the page of the row's counter, in the recorder's mapping, writable or not.
+static void protect_counter(int protection)
 {
     const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     struct lane_header *lane = session_lane(world.f.on.session.header, 0);
-    char *place = (char *)nursery_block_of(lane, test_address(HELD_BLOCK));
+    const uint32_t row = world.f.lanes->rows[SLOT];
+    char *place = (char *)(lane_book_tables(lane)->counters + book_first_place(row));
     assert_int_equal(mprotect(place - (uintptr_t)place % page_bytes, page_bytes, protection), 0);
 }
 
@@ -149,21 +141,19 @@ static void on_fault(int signal)
 {
     (void)signal;
     world.faults++;
-    protect_held(PROT_READ | PROT_WRITE);
+    protect_counter(PROT_READ | PROT_WRITE);
     // The thread goes on without a lock, if it believes that it is inside a tick.
     world.has_late_block =
-        nursery_try_allocate(world.f.lanes, test_address(LATE_BLOCK), BLOCK_BYTES, SLOT);
+        lane_try_allocate(world.f.lanes, test_address(LATE_BLOCK), BLOCK_BYTES, SLOT);
 }
 
-// A thread that holds a block, and has been idle for a tick.
+// A thread that has counted a block, and has been idle for a tick.
 static struct lane_producer *open_idle(void)
 {
     world = (struct world){0};
-    struct lane_producer *p = test_nursery_open_one(&world.f);
-    assert_true(lane_allocate(p, test_address(CEILING_BLOCK), CEILING_BYTES, SLOT));
-    assert_true(lane_free(p, test_address(CEILING_BLOCK)));
-    assert_true(lane_allocate(p, test_address(HELD_BLOCK), BLOCK_BYTES, SLOT));
-    assert_int_equal(nursery_relaxed(&p->lane->nursery.held_bytes), BLOCK_BYTES);
+    struct lane_producer *p = world.f.lanes;
+    test_lanes_open_book(&world.f);
+    assert_true(lane_allocate(p, test_address(COUNTED_BLOCK), BLOCK_BYTES, SLOT));
     stack_dictionary_init(&world.dictionary,
                           &(struct stack_dictionary_memory){
                               .first_names = world.first_names,
@@ -172,7 +162,7 @@ static struct lane_producer *open_idle(void)
                               .first_modules = world.modules,
                               .grown_modules = world.modules + MODULE_DICTIONARY_MIN,
                           });
-    test_nursery_advance(&world.f, 2);
+    test_lanes_advance(&world.f, 2);
     for (int i = 0; i < 2; i++) { // the recorder has waited for events of the tick before
         world.f.monotonic_ns += 1000000;
         drain_note_time(&world.f.on.drain, world.f.clock_ms, world.f.monotonic_ns);
@@ -190,18 +180,18 @@ static void no_block_is_lost_to_the_recorder(void **state)
         print_message("%s\n", ways[i].name);
         struct lane_producer *p = open_idle();
         assert_true(ways[i].write(p));
-        protect_held(PROT_READ);
-        test_nursery_read(&world.f, false);
-        protect_held(PROT_READ | PROT_WRITE);
+        protect_counter(PROT_READ);
+        test_lanes_read(&world.f, false);
+        protect_counter(PROT_READ | PROT_WRITE);
         assert_int_equal(world.faults, ways[i].enters_nothing);
         assert_false(world.has_late_block); // it would have been lost
         assert_true(lane_allocate(p, test_address(LATE_BLOCK), BLOCK_BYTES, SLOT));
-        test_nursery_advance(&world.f, 2);
-        test_nursery_pass(&world.f, true);
+        test_lanes_advance(&world.f, 2);
+        test_lanes_pass(&world.f, true);
         const struct running_sums *sums = &world.f.on.aggregator.totals.sums;
-        assert_int_equal(sums->allocations, 3 + ways[i].allocations);
-        assert_int_equal(sums->frees, 1 + ways[i].frees);
-        test_nursery_close(&world.f);
+        assert_int_equal(sums->allocations, 2 + ways[i].allocations);
+        assert_int_equal(sums->frees, ways[i].frees);
+        test_lanes_close(&world.f);
     }
     assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
 }

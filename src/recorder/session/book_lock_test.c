@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread that begins a tick while the recorder takes its nursery's lock.
+// A thread that begins a tick while the recorder takes its book's lock.
 //
 // The recorder's page is read-only, so that its first store faults. That is the store of the lock,
 // after it has seen that the thread is idle. The handler lets the thread go on there, and makes the
@@ -15,8 +15,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#include "recorder/session/nursery_reader.h"
-#include "recorder/session/test_nursery.h"
+#include "recorder/session/book_reader.h"
+#include "recorder/session/test_lanes.h"
 
 enum {
     OLD_SLOT = 1,
@@ -24,15 +24,14 @@ enum {
 };
 
 static struct {
-    struct test_nursery f;
+    struct test_lanes f;
     bool wakes; // in the handler
     unsigned faults;
 } world;
 
 static void allocate(uint32_t at, uint32_t slot)
 {
-    assert_true(nursery_begin(world.f.lanes));
-    assert_true(nursery_allocate(world.f.lanes, test_address(at), 40, slot));
+    assert_true(lane_allocate(world.f.lanes, test_address(at), 40, slot));
 }
 
 // The lane in the recorder's mapping.
@@ -44,7 +43,7 @@ static struct lane_header *lane_of_recorder(void)
 static void protect_lock(int protection)
 {
     const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-    char *lock = (char *)lane_of_recorder() + offsetof(struct lane_header, nursery.owner);
+    char *lock = (char *)lane_of_recorder() + offsetof(struct lane_header, book.owner);
     assert_int_equal(mprotect(lock - (uintptr_t)lock % page_bytes, page_bytes, protection), 0);
 }
 
@@ -67,21 +66,22 @@ static void the_lock_is_not_taken_from_a_thread_that_has_begun_a_tick(void **sta
     for (int wakes = 0; wakes < 2; wakes++) {
         world.wakes = wakes != 0;
         world.faults = 0;
-        const struct lane_producer *p = test_nursery_open_one(&world.f);
-        const struct nursery *n = &p->lane->nursery;
+        const struct lane_producer *p = world.f.lanes;
+        test_lanes_open_book(&world.f);
+        const struct book_head *book = &p->lane->book;
         allocate(1, OLD_SLOT);
-        test_nursery_advance(&world.f, 2); // time passes, and the thread does nothing
+        test_lanes_advance(&world.f, 2); // time passes, and the thread does nothing
         protect_lock(PROT_READ);
-        const bool has_it = nursery_reader_lock(lane_of_recorder(), world.f.clock_ms);
+        const bool has_it = book_reader_lock(lane_of_recorder(), world.f.clock_ms);
         assert_int_equal(world.faults, 1);
         assert_int_equal(has_it, !world.wakes);
-        assert_int_equal(atomic_load(&n->owner), has_it ? NURSERY_OF_RECORDER : NURSERY_FREE);
+        assert_int_equal(atomic_load(&book->owner), has_it ? BOOK_OF_RECORDER : BOOK_OF_NEITHER);
         if (has_it) {
-            nursery_reader_unlock(lane_of_recorder());
+            book_reader_unlock(lane_of_recorder());
         }
-        test_nursery_pass(&world.f, true);
+        test_lanes_pass(&world.f, true);
         assert_int_equal(world.f.on.aggregator.totals.sums.allocations, world.wakes ? 2 : 1);
-        test_nursery_close(&world.f);
+        test_lanes_close(&world.f);
     }
     assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
 }

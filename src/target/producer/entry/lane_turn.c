@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "target/producer/entry/lane_turn.h"
+
+#include <time.h>
+
+#include "base/sys.h"
+#include "target/producer/book/book.h"
+#include "target/producer/session_join.h"
+#include "target/producer/waiting/recorder_liveness.h"
+
+enum {
+    OWNER_NAP_NS = 200000, // the recorder owns a book for some microseconds
+};
+
+// Wait for the recorder, which is busy here or dead. False: dead.
+static bool await_owner(struct lane_producer *p)
+{
+    struct book_head *book = &p->lane->book;
+    const struct timespec nap = {.tv_nsec = OWNER_NAP_NS};
+    struct patience patience;
+    patience_init(&patience, p->session, p->lane);
+    uint32_t owner = BOOK_OF_NEITHER;
+    while (!atomic_compare_exchange_strong_explicit(&book->owner, &owner, BOOK_OF_THREAD,
+                                                    memory_order_acquire, memory_order_relaxed)) {
+        if (patience_is_over(&patience, p->session, p->lane)) {
+            session_abandon(p->session);
+            return false;
+        }
+        (void)sys_futex_wait(&book->owner, owner, &nap); // there is no wake-up: a nap
+        owner = BOOK_OF_NEITHER;
+    }
+    return true;
+}
+
+// Take the lock, until give_back. False: the recorder is dead.
+static bool take(struct lane_producer *p)
+{
+    uint32_t owner = BOOK_OF_NEITHER;
+    // Acquire: pairs with the recorder's release, after which the book is empty. It may be ours
+    // already, if an earlier hook was left half way.
+    return LIKELY(atomic_compare_exchange_strong_explicit(&p->lane->book.owner, &owner,
+                                                          BOOK_OF_THREAD, memory_order_acquire,
+                                                          memory_order_relaxed)) ||
+           owner == BOOK_OF_THREAD || await_owner(p);
+}
+
+static void give_back(struct lane_producer *p)
+{
+    // Release: pairs with the recorder's acquire.
+    atomic_store_explicit(&p->lane->book.owner, BOOK_OF_NEITHER, memory_order_release);
+}
+
+// Return our value of session_header.order.
+static uint32_t number_of(const struct lane_producer *p)
+{
+    const uintptr_t first = (uintptr_t)p->session + SESSION_LANES_OFFSET;
+    const uint32_t lane = (uint32_t)(((uintptr_t)p->lane - first) / LANE_STRIDE) + 1;
+    return p->lane->process_index << SESSION_ORDER_SLOT_SHIFT | lane;
+}
+
+// Whether `order` is a lane of the image that executed this one. That lane will record nothing
+// more, and the recorder aggregates it before any event of ours.
+static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t order)
+{
+    const uint32_t slot = order >> SESSION_ORDER_SLOT_SHIFT;
+    if (order == SESSION_ORDER_SEVERAL || slot >= SESSION_MAX_PROCESSES ||
+        slot == p->lane->process_index) {
+        return false;
+    }
+    const struct process_slot *own = session_process(p->session, p->lane->process_index);
+    const struct process_slot *other = session_process(p->session, slot);
+    return other->pid == own->pid && other->pid_namespace == own->pid_namespace &&
+           own->pid_namespace != 0;
+}
+
+// Register this thread as recording, and check whether others record.
+static void check_order(struct lane_producer *p)
+{
+    if (book_is_kept(p)) { // its events need no order
+        p->order = lane_order(p);
+        return;
+    }
+    const uint32_t own = number_of(p);
+    uint32_t order = SESSION_ORDER_NOBODY;
+    if (!p->is_ordered && !p->is_clockless) {
+        p->alone_stamp = stamp_now(p->session); // before the check
+    }
+    // Sequentially consistent: of two threads that come first at once, one sees the other.
+    if (atomic_compare_exchange_strong(&p->session->order, &order, own) ||
+        (is_of_our_earlier_image(p, order) &&
+         atomic_compare_exchange_strong(&p->session->order, &order, own))) {
+        order = own;
+    } else if (order != own) {
+        order = SESSION_ORDER_SEVERAL;
+        atomic_store(&p->session->order, order);
+    }
+    p->order = order;
+    if (order == SESSION_ORDER_SEVERAL && p->is_clockless) {
+        session_count(p->session, NOTE_order_timeouts, 1);
+    } else if (order == SESSION_ORDER_SEVERAL) {
+        p->is_ordered = true;
+    }
+}
+
+// Begin a tick: the TICK was written.
+static void begin_tick(struct lane_producer *p, uint64_t now_ms)
+{
+    if (book_is_kept(p)) {
+        book_begin_tick(p, now_ms);
+    }
+    // Release: a recorder that sees the new time sees all records published before.
+    atomic_store_explicit(&p->lane->book.tick_ms, now_ms, memory_order_release);
+}
+
+static bool send_book(struct lane_producer *p)
+{
+    return !book_is_kept(p) || book_send_all(p);
+}
+
+bool lane_turn(struct lane_producer *p, uint64_t clock)
+{
+    if (session_is_over(p->session)) {
+        return false;
+    }
+    const bool is_later = clock != p->clock;
+    const uint64_t now_ms = session_time_of(p->session, clock);
+    if (!take(p)) {
+        return false;
+    }
+    const bool is_sent = (!book_is_due(p, now_ms) || send_book(p)) &&
+                         (!is_later || lane_producer_send_tick(p, clock, now_ms));
+    if (is_sent) {
+        lane_producer_publish(p);
+        check_order(p);
+    }
+    if (is_sent && is_later) {
+        begin_tick(p, now_ms);
+    }
+    give_back(p);
+    return is_sent;
+}
+
+bool lane_flush(struct lane_producer *p)
+{
+    if (!take(p)) {
+        return false;
+    }
+    const bool is_sent = send_book(p);
+    give_back(p);
+    return is_sent;
+}
+
+bool lane_recover(struct lane_producer *p)
+{
+    p->last_allocated = 0;
+    if (!take(p)) {
+        return false;
+    }
+    if (book_is_kept(p)) {
+        book_recover(p);
+    }
+    const bool is_sent = send_book(p);
+    give_back(p);
+    return is_sent;
+}
+
+// If the thread is alone now, it may not be when the allocator has moved the block. Then any stamp
+// of the time when it was alone precedes all events of the others, and costs less than a new one.
+uint64_t lane_move_stamp(const struct lane_producer *p)
+{
+    if (book_is_kept(p)) {
+        return 0;
+    }
+    return p->is_ordered ? stamp_now(p->session) : p->alone_stamp;
+}
