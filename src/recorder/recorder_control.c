@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // recorder_control: answers the requests of `cairn ctl`. See control_socket.h and run_control.h.
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -199,6 +200,18 @@ answer_reloaded(struct recorder_state *s, uint64_t now_ms, const char *text, str
     return result.code == ERR_OK ? accept(reply, "reloaded") : refuse(reply, &result);
 }
 
+// Answer with the number of what has happened when it is not the one that the client knows.
+static uint64_t
+answer_change(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)now_ms;
+    if (text[0] != '\0' && number_field(text) == s->activity_number) {
+        return CONTROL_CHANGE;
+    }
+    strbuf_printf(reply, "+%" PRIu64, s->activity_number);
+    return 0;
+}
+
 // Write one "key<TAB>value" a line.
 static uint64_t
 answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
@@ -244,6 +257,7 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         {"mark", answer_mark},     {"checkpoint", answer_checkpoint}, {"rotate", answer_rotate},
         {"status", answer_status}, {"snapshot", answer_snapshot},     {"detach", answer_detach},
         {"attach", answer_attach}, {"reload", answer_reload},         {"reloaded", answer_reloaded},
+        {"change", answer_change},
     };
     struct recorder_state *s = context;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
@@ -265,12 +279,28 @@ static bool is_given_up(const struct recorder_state *s)
            SESSION_ABANDONED;
 }
 
+// Give a new number to what has happened since the last pass, and tell those who wait for that.
+static void number_activity(struct recorder_state *s)
+{
+    const struct recorder_activity now = {.busy_passes = s->rest.busy_passes,
+                                          .marks = s->aggregator.marks.marks.len,
+                                          .rss_moved_ms = s->sampler.moved_ms};
+    if (memcmp(&now, &s->activity, sizeof(now)) == 0) {
+        return;
+    }
+    char reply[24];
+    s->activity = now;
+    (void)snprintf(reply, sizeof(reply), "+%" PRIu64, ++s->activity_number); // fits
+    control_socket_announce_change(&s->socket, reply);
+}
+
 void recorder_control_hear(struct recorder_state *s)
 {
     if (is_given_up(s)) {
         return; // the loop asks again when the gap is over
     }
     const struct control_handler handler = {.context = s, .answer = answer};
+    number_activity(s);
     s->is_answering = true; // one after another
     control_socket_poll(&s->socket, &handler);
     s->is_answering = false;

@@ -135,6 +135,7 @@ void recorder_rest_begin_pass(struct recorder_state *s)
 static void wake_up(struct recorder_state *s, uint64_t now_ms)
 {
     s->rest.quiet_since_ms = now_ms;
+    s->rest.busy_passes++;
     if (s->rest.is_resting) {
         s->rest.is_resting = false;
         session_clock_go_on(&s->clock);

@@ -91,8 +91,16 @@ DEFINE_VEC(searched_copy_vec, struct searched_copy);
 struct recorder_rest {
     uint64_t quiet_since_ms; // nothing has been recorded since then
     uint64_t began_ms;       // of the rest
+    uint64_t busy_passes;    // in which there was something to do
     bool is_resting;
     bool has_read; // something aside, in this pass: it took an unknown time
+};
+
+// What changes if anything has happened that a reader of the recording may see.
+struct recorder_activity {
+    uint64_t busy_passes;
+    uint64_t marks;
+    uint64_t rss_moved_ms;
 };
 
 // While processes begin to be recorded, all their threads run at once, and others wait for a
@@ -142,6 +150,8 @@ struct recorder_state {
     struct run_control control;
     struct block_list blocks; // with options->lists_blocks
     struct control_socket socket;
+    struct recorder_activity activity; // at the latest look
+    uint64_t activity_number;          // of it
     struct unrecorded_list unrecorded;
     struct unrecorded_tree unrecorded_tree;
     struct strbuf output;          // path of the recording

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import struct
@@ -32,6 +33,30 @@ def children_of(pid):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread has just ended
             children += map(int, (task / "children").read_text().split())
     return children
+
+
+def cost_of(*pids):
+    """Wakes, and seconds of a processor, of processes so far."""
+    wakes = seconds = 0
+    for pid in pids:
+        try:
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                status = (task / "status").read_text()
+                wakes += int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+                seconds += int((task / "schedstat").read_text().split()[0]) / 1e9
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has just ended: the writer of a checkpoint
+    return wakes, seconds
+
+
+class Viewer:
+    """A `cairn top`, as Window sees it."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def cost(self):
+        return cost_of(self.process.pid)
 
 
 class Sleeping:
@@ -84,17 +109,8 @@ class Sleeping:
         return Recording(self.path, None)
 
     def cost(self):
-        """Wakes, and seconds of a processor, of all processes of the recorder so far."""
-        wakes = seconds = 0
-        for pid in [self.recorder.pid, *(child for child in children_of(self.recorder.pid) if child != self.target)]:
-            try:
-                for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-                    status = (task / "status").read_text()
-                    wakes += int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
-                    seconds += int((task / "schedstat").read_text().split()[0]) / 1e9
-            except (FileNotFoundError, ProcessLookupError):
-                pass  # it has just ended: the writer of a checkpoint
-        return wakes, seconds
+        """Of all processes of the recorder so far."""
+        return cost_of(self.recorder.pid, *(child for child in children_of(self.recorder.pid) if child != self.target))
 
     def assert_idle(self, seconds):
         await_idle([Window(self, seconds)])
@@ -215,6 +231,26 @@ def test_questions_about_other_recordings_wake_no_recorder(scratch):
             for _ in range(5):
                 ctl(other.path, "status")
             time.sleep(0.3)  # what is measured is time
+
+
+def test_an_idle_program_costs_no_more_while_it_is_looked_at(scratch):
+    """`cairn top` goes on with its updates, but its recorder writes nothing for them until something happens."""
+    def checkpoints():
+        return int(json.loads(ctl(sleeping.path, "status", "--json"))["checkpoints"])
+
+    top = [CAIRN, "top", "--plain", "-d", "1s"]
+    with Sleeping(scratch, options=["--checkpoint-interval", "0"]) as sleeping:
+        with subprocess.Popen([*top, sleeping.path], stdout=subprocess.DEVNULL, env=environment()) as watching:
+            await_idle([Window(sleeping, 3), Window(Viewer(watching), 3)])
+            watching.terminate()
+        before = checkpoints()
+        text = subprocess.run([*top, "--count", "8", sleeping.path], capture_output=True, text=True, check=True,
+                              env=environment()).stdout
+        assert checkpoints() - before <= 4  # the first ones, and one in 20 seconds, on a busy machine
+        rates = re.findall(r"^allocations: [\d,]+, ([\d.]+) per second", text, re.MULTILINE)
+        assert len(rates) == 8 and set(rates[1:]) == {"0.0"}
+        assert len(set(re.findall(r"running, (.*)", text))) == 8
+        sleeping.end()
 
 
 def test_an_event_that_ends_a_rest_has_its_own_time(scratch):

@@ -11,35 +11,68 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/os/file.h"
 #include "host/os/mutex.h"
+#include "host/os/proc_file.h"
 #include "host/threads/quiet_thread.h"
 #include "recorder/control/control_client.h"
 
 enum {
-    COST_FACTOR = 4,        // the pause is this much longer than the work
-    END_CHECK_MS = 50,      // until the first look whether a recorder has ended
-    END_CHECK_MAX_MS = 1000 // between later ones
+    COST_FACTOR = 4,         // the pause is this much longer than the work
+    END_CHECK_MS = 50,       // until the first look whether a recorder has ended
+    END_CHECK_MAX_MS = 1000, // between later ones
+    QUIET_MS_MAX = 20000     // for its chart, a sample is replaced then although nothing happened
 };
 
-// Hand over a sample, which may be NULL, and the outcome. A sample that was begun before a
-// pause would change what the user looks at.
-static void hand_over(struct top_feed *feed,
+// What the feed's thread knows of the recording.
+struct feed_view {
+    int change_fd;        // owned; the recorder replies on it when something happens; -1: no sample
+    struct strbuf number; // owned; of what had happened before the sample
+    uint64_t taken_ms;    // CLOCK_MONOTONIC
+    uint64_t runtime_ms;  // of the recording, then
+};
+
+static void view_release(struct feed_view *view)
+{
+    fd_closep(&view->change_fd);
+    strbuf_release(&view->number);
+}
+
+// Hand over a sample, which may be NULL, and the outcome. Return whether the user sees it: one that
+// was begun before a pause would change what he looks at.
+static bool hand_over(struct top_feed *feed,
                       struct top_sample *sample,
                       enum top_run_state state,
                       const char *problem)
 {
     const uint64_t one = 1;
     mutex_lock(&feed->mutex);
-    if (sample != NULL && state == TOP_RUNS && feed->is_paused && !feed->is_asked_for) {
+    const bool is_late = state == TOP_RUNS && feed->is_paused && !feed->is_asked_for;
+    if (is_late) {
         top_sample_free(sample);
     } else if (sample != NULL) {
         top_sample_free(feed->sample);
         feed->sample = sample;
     }
     feed->state = state;
+    feed->quiet_ms = 0;
     (void)snprintf(feed->problem, sizeof(feed->problem), "%s", problem); // a cut one will do
     mutex_unlock(&feed->mutex);
     (void)!write(feed->event_fd, &one, sizeof(one)); // fails only if it is readable already
+    return !is_late;
+}
+
+// Hand over that nothing has happened since the last sample, unless a pause has begun.
+static void hand_over_quiet(struct top_feed *feed, uint64_t runtime_ms)
+{
+    const uint64_t one = 1;
+    mutex_lock(&feed->mutex);
+    const bool is_wanted = !feed->is_paused;
+    feed->quiet_ms = is_wanted ? runtime_ms : 0;
+    mutex_unlock(&feed->mutex);
+    if (is_wanted) {
+        (void)!write(feed->event_fd, &one, sizeof(one)); // fails only if it is readable already
+    }
 }
 
 static bool has_ended(const struct top_feed *feed, int patience_ms)
@@ -63,11 +96,11 @@ static void read_end(struct top_feed *feed)
         if (!is_end && state == REC_STATE_RUNNING) {
             continue;
         }
-        hand_over(feed, TAKE(sample),
-                  state == REC_STATE_RUNNING   ? TOP_LOST
-                  : state == REC_STATE_STOPPED ? TOP_STOPPED
-                                               : TOP_ENDED,
-                  problem != ERR_OK ? err_text(&info) : "");
+        (void)hand_over(feed, TAKE(sample), // seen: it runs no more
+                        state == REC_STATE_RUNNING   ? TOP_LOST
+                        : state == REC_STATE_STOPPED ? TOP_STOPPED
+                                                     : TOP_ENDED,
+                        problem != ERR_OK ? err_text(&info) : "");
         return;
     }
 }
@@ -89,13 +122,54 @@ static void pause_feed(struct top_feed *feed, uint64_t pause_ms)
     mutex_unlock(&feed->mutex);
 }
 
-// Take one sample. Return false at the end of the recording.
-static bool take_one(struct top_feed *feed)
+// Return whether nothing has happened since the last sample, so far as the recorder knows; one that
+// is stopped does not. Else `number` is that of what has, if it says so.
+static bool is_quiet(const struct top_feed *feed, struct feed_view *view)
+{
+    if (view->change_fd < 0) {
+        return false;
+    }
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    const enum err heard = control_take(view->change_fd, &reply);
+    // Who asks for a sample may have seen what the recorder is about to see.
+    if (heard == ERR_NOT_FOUND && !feed->is_asked_for &&
+        !proc_file_is_stopped(feed->options.recorder) &&
+        clock_monotonic_ms() - view->taken_ms < QUIET_MS_MAX) {
+        return true;
+    }
+    if (heard == ERR_OK) {
+        strbuf_clear(&view->number);
+        strbuf_append_text(&view->number, strbuf_text(&reply));
+    }
+    fd_closep(&view->change_fd);
+    return false;
+}
+
+// Ask for a reply when something happens after `sample`, which was begun when only that of `number`
+// had happened.
+static void
+await_change(const struct top_feed *feed, struct feed_view *view, const struct top_sample *sample)
+{
+    view->taken_ms = clock_monotonic_ms();
+    view->runtime_ms = sample->summary.runtime_ms;
+    if (control_begin(feed->options.recorder, "change", strbuf_text(&view->number),
+                      &view->change_fd, NULL) != ERR_OK) {
+        view->change_fd = -1; // there is a sample for each interval
+    }
+}
+
+// Take one sample, or find that the last one is still right. Return false at the end of the
+// recording.
+static bool take_one(struct top_feed *feed, struct feed_view *view)
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     CLEANUP(top_sample_freep) struct top_sample *sample = NULL;
     struct err_info info = {0};
     const struct top_feed_options *options = &feed->options;
+    if (is_quiet(feed, view)) {
+        hand_over_quiet(feed, view->runtime_ms + clock_monotonic_ms() - view->taken_ms);
+        return true;
+    }
     const enum err asked =
         options->recorder == 0
             ? ERR_NOT_FOUND
@@ -108,16 +182,22 @@ static bool take_one(struct top_feed *feed)
     if (asked == ERR_OK) {
         problem = top_sample_open(options->path, options->sources, &sample, &info);
     }
-    hand_over(feed, TAKE(sample), TOP_RUNS, problem != ERR_OK ? err_text(&info) : "");
+    if (problem == ERR_OK) {
+        await_change(feed, view, sample);
+    }
+    if (!hand_over(feed, TAKE(sample), TOP_RUNS, problem != ERR_OK ? err_text(&info) : "")) {
+        fd_closep(&view->change_fd); // what is seen is older
+    }
     return true;
 }
 
 static void *run_feed(void *context)
 {
     struct top_feed *feed = context;
+    CLEANUP(view_release) struct feed_view view = {.change_fd = -1};
     for (;;) {
         const uint64_t begin_ms = clock_monotonic_ms();
-        if (!take_one(feed)) {
+        if (!take_one(feed, &view)) {
             return NULL;
         }
         const uint64_t work_ms = clock_monotonic_ms() - begin_ms;
@@ -154,9 +234,11 @@ void top_feed_take(struct top_feed *feed, struct top_news *out)
     uint64_t count;
     (void)!read(feed->event_fd, &count, sizeof(count)); // nothing to read is fine
     mutex_lock(&feed->mutex);
-    *out = (struct top_news){.sample = feed->sample, .state = feed->state};
+    *out =
+        (struct top_news){.sample = feed->sample, .quiet_ms = feed->quiet_ms, .state = feed->state};
     (void)snprintf(out->problem, sizeof(out->problem), "%s", feed->problem); // fits
     feed->sample = NULL;
+    feed->quiet_ms = 0;
     mutex_unlock(&feed->mutex);
 }
 

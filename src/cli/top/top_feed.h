@@ -6,6 +6,8 @@
 //        +---- waits for the interval, and for four times as long as that took -+
 //
 // So the pause bounds what top costs: at most a fifth of one processor, and of the recorder's time.
+// With each sample it asks the recorder to reply when anything happens after it. Without that reply
+// the sample is still right at the end of the pause, and only this is handed over.
 // When the recorder does not answer any more, the thread waits until the recorder has written its
 // file and has ended, reads the file for the last time, and ends. It is never joined: a recorder
 // that is stopped may keep it waiting, while the user quits. So a feed lives as long as the
@@ -37,6 +39,7 @@ struct top_feed {
     bool is_paused;
     bool is_hurried;           // the next sample is wanted now
     bool is_asked_for;         // the present sample is wanted during a pause, too
+    uint64_t quiet_ms;         // how long the recording lasts; nothing happened since the sample
     struct top_sample *sample; // owned; the latest, until it is taken
     enum top_run_state state;
     char problem[512]; // of the latest attempt; "": none
@@ -45,6 +48,7 @@ struct top_feed {
 // What a feed has for its user.
 struct top_news {
     struct top_sample *sample; // the receiver owns it; NULL: there is no new one
+    uint64_t quiet_ms;         // nothing has happened until then, since the last one; 0: not known
     enum top_run_state state;
     char problem[512];
 };

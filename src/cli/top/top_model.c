@@ -66,7 +66,7 @@ static bool passes_filter(const struct top_model *model, uint32_t location)
 // Return how often in a second something happened `count` times, from one moment to the next.
 static double rate_of(const struct top_model *model, uint64_t now, uint64_t before)
 {
-    const uint64_t from_ms = model->previous != NULL ? model->previous->time_ms : 0;
+    const uint64_t from_ms = model->previous_ms;
     const uint64_t to_ms = model->sample->moment->time_ms;
     return to_ms > from_ms && now > before
                ? (double)(now - before) * 1000 / (double)(to_ms - from_ms)
@@ -241,25 +241,51 @@ static size_t same_site(const struct top_model *model, const struct top_sample *
     return SIZE_MAX;
 }
 
+// Make the present sample the previous one.
+static void let_pass(struct top_model *model)
+{
+    site_moment_unref(model->previous);
+    model->previous = site_moment_ref(model->sample->moment);
+    model->previous_ms = max_u64(model->previous_ms, model->previous->time_ms);
+}
+
+// Compare the sample with the previous one. The cursor stays at the call site `followed`.
+static MUST_USE enum err compare(struct top_model *model, size_t followed)
+{
+    const struct site_figures none = {0};
+    const struct site_figures *now = &model->sample->moment->total;
+    const struct site_figures *before = model->previous != NULL ? &model->previous->total : &none;
+    model->rate = rate_of(model, now->allocations, before->allocations);
+    model->rate_error = rate_error_of(model, now, before);
+    return list_rows(model, followed);
+}
+
 enum err top_model_take(struct top_model *model, struct top_sample *sample)
 {
     const struct top_row *row = followed_row(model);
     const size_t followed = row != NULL ? same_site(model, sample, row->site) : SIZE_MAX;
     if (model->sample != NULL) {
-        site_moment_unref(model->previous);
-        model->previous = site_moment_ref(model->sample->moment);
+        let_pass(model);
     }
     top_sample_free(model->sample);
     model->sample = sample;
     if (model->base == NULL) {
         model->base = site_moment_ref(sample->moment);
     }
-    const struct site_figures none = {0};
-    const struct site_figures *before = model->previous != NULL ? &model->previous->total : &none;
-    model->rate = rate_of(model, sample->moment->total.allocations, before->allocations);
-    model->rate_error = rate_error_of(model, &sample->moment->total, before);
-    TRY(list_rows(model, followed));
+    TRY(compare(model, followed));
     return model->page == TOP_PAGE_STACK ? list_stack(model) : ERR_OK;
+}
+
+enum err top_model_rest(struct top_model *model, uint64_t now_ms)
+{
+    if (model->sample == NULL) {
+        return ERR_OK;
+    }
+    const struct top_row *row = followed_row(model);
+    let_pass(model);
+    model->previous_ms = max_u64(model->previous_ms, now_ms);
+    model->sample->profile->recording.meta.runtime_ms = now_ms;
+    return compare(model, row != NULL ? row->site : SIZE_MAX);
 }
 
 enum err top_model_filter(struct top_model *model, const char *text)

@@ -6,11 +6,11 @@
 //
 // The state changes in these two ways only, so it needs no terminal, no clock and no recorder. A
 // row has the figures of a call site now, the change of its live bytes since the base, and its rate
-// since the previous sample. The base is the first sample, and later the sample at the latest mark.
-// The cursor follows its call site when an update changes the order, but stays on the first row if
-// it is there. What the user asks to see in another way, by sorting or filtering, begins at the
-// first row, on the page of the list. The page of stacks stays at its call site. Context: H; one
-// thread.
+// since the previous sample, or since the latest moment at which that was still right. The base is
+// the first sample, and later the sample at the latest mark. The cursor follows its call site when
+// an update changes the order, but stays on the first row if it is there. What the user asks to see
+// in another way, by sorting or filtering, begins at the first row, on the page of the list. The
+// page of stacks stays at its call site. Context: H; one thread.
 #pragma once
 
 #include <stdbool.h>
@@ -99,6 +99,7 @@ enum top_run_state {
 struct top_model {
     struct top_sample *sample;    // owned; NULL before the first
     struct site_moment *previous; // owned reference; of the sample before
+    uint64_t previous_ms;         // when it was still right
     struct site_moment *base;     // owned reference
     bool is_marked;               // the base is a mark of the user
     enum top_run_state state;
@@ -126,6 +127,9 @@ void top_model_release(struct top_model *model);
 
 // Take a new sample. ERR_NO_MEMORY; the model is still valid then.
 enum err top_model_take(struct top_model *model, struct top_sample *sample) MUST_USE;
+
+// Note that nothing has happened since the sample until this moment. ERR_NO_MEMORY.
+enum err top_model_rest(struct top_model *model, uint64_t now_ms) MUST_USE;
 
 // Handle a key. `lines` of the model must be set. ERR_NO_MEMORY.
 enum err top_model_key(struct top_model *model, uint32_t key, enum top_action *action) MUST_USE;

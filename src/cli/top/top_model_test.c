@@ -87,6 +87,27 @@ static void rows_have_changes_and_rates(void **state)
     assert_true(model.rate == 110.5); // 336 - 115 in two seconds
 }
 
+static void a_rest_has_no_rates_and_none_are_of_it(void **state)
+{
+    (void)state;
+    CLEANUP(top_model_release) struct top_model model = {.lines = 10};
+    assert_int_equal(top_model_rest(&model, 500), ERR_OK); // of nothing yet
+    take(&model, early, 1000);
+    press(&model, TOP_KEY_DOWN, TOP_NOTHING);
+    assert_string_equal(cursor_function(&model), "keep");
+    assert_int_equal(top_model_rest(&model, 9000), ERR_OK);
+    assert_int_equal(top_model_rest(&model, 11000), ERR_OK);
+    assert_string_equal(cursor_function(&model), "keep");
+    assert_rows(&model, "load keep churn");
+    assert_true(model.rate == 0 && model.rows.items[2].rate == 0);
+    assert_int_equal(model.sample->profile->recording.meta.runtime_ms, 11000);
+    assert_int_equal(model.base->time_ms, 1000);
+    take(&model, late, 13000);
+    assert_true(model.rate == 110.5); // in the two seconds since it rested
+    assert_true(model.rows.items[0].rate == 10.0);
+    assert_int_equal(model.rows.items[0].change_bytes, 2000);
+}
+
 static void keys_sort(void **state)
 {
     (void)state;
@@ -384,6 +405,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_have_changes_and_rates),
+        cmocka_unit_test(a_rest_has_no_rates_and_none_are_of_it),
         cmocka_unit_test(keys_sort),
         cmocka_unit_test(a_filter_is_typed),
         cmocka_unit_test(a_mark_is_the_base_of_changes),

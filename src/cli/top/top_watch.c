@@ -92,15 +92,18 @@ static bool read_signals(struct watch *watch)
     return is_resized;
 }
 
-// Take the news into the model. *has_sample says whether there was a sample.
-static MUST_USE enum err take_news(struct watch *watch, bool *has_sample)
+// Take the news into the model. *is_update says whether they are of the recording.
+static MUST_USE enum err take_news(struct watch *watch, bool *is_update)
 {
     struct top_news news;
     top_feed_take(&g_feed, &news);
     watch->model.state = news.state;
     (void)snprintf(watch->model.message, sizeof(watch->model.message), "%s", news.problem); // fits
-    *has_sample = news.sample != NULL;
-    return news.sample != NULL ? top_model_take(&watch->model, news.sample) : ERR_OK;
+    *is_update = news.sample != NULL || news.quiet_ms != 0;
+    if (news.sample != NULL) {
+        TRY(top_model_take(&watch->model, news.sample));
+    }
+    return news.quiet_ms != 0 ? top_model_rest(&watch->model, news.quiet_ms) : ERR_OK;
 }
 
 static void act_on_key(struct watch *watch, enum top_action action)
@@ -162,8 +165,8 @@ static MUST_USE enum err watch_screen(struct watch *watch, struct top_picture *p
             top_terminal_resize();
         }
         if ((watch->sources[NEWS].revents & POLLIN) != 0) {
-            bool has_sample;
-            TRY(take_news(watch, &has_sample));
+            bool is_update;
+            TRY(take_news(watch, &is_update));
         }
         TRY(read_keys(watch)); // also after signals: ncurses has keys of its own
     }
@@ -196,15 +199,15 @@ static MUST_USE enum err watch_plain(struct watch *watch, uint32_t *written)
     const struct top_watch_options *options = watch->options;
     const size_t limit = options->limit != 0 ? options->limit : SIZE_MAX;
     while (!watch->is_over) {
-        bool has_sample = false;
+        bool is_update = false;
         if (poll(watch->sources, SOURCE_COUNT, -1) < 0 && errno != EINTR) {
             return ERR_IO;
         }
         (void)read_signals(watch); // plain text has no size
         if ((watch->sources[NEWS].revents & POLLIN) != 0) {
-            TRY(take_news(watch, &has_sample));
+            TRY(take_news(watch, &is_update));
         }
-        if (has_sample) {
+        if (is_update) {
             TRY(top_plain_write(&watch->model, limit, stdout));
             watch->is_over = fflush(stdout) != 0 || watch->is_over;
             (*written)++;

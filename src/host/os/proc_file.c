@@ -98,6 +98,12 @@ char proc_file_state(pid_t pid)
     return state_in(pid, "stat");
 }
 
+bool proc_file_is_stopped(pid_t pid)
+{
+    const char state = proc_file_state(pid);
+    return state == 'T' || state == 't' || state == 'X';
+}
+
 pid_t proc_file_parent(pid_t pid)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};

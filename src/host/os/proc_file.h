@@ -39,5 +39,8 @@ uint64_t proc_file_own_start(void);
 // Return the state of a process (proc_text_state); X: it has ended, or cannot be read.
 char proc_file_state(pid_t pid);
 
+// Return whether a process is stopped by a signal or a tracer, or has gone, or cannot be read.
+bool proc_file_is_stopped(pid_t pid);
+
 // Return the pid of the parent of a process; 0 if it has none or has ended.
 pid_t proc_file_parent(pid_t pid);

@@ -106,26 +106,32 @@ enum outcome {
     OUTCOME_NOTHING,
 };
 
+// Append the reply that has come.
+static enum outcome read_reply(int fd, struct strbuf *reply)
+{
+    if (!strbuf_reserve(reply, CONTROL_REPLY_BYTES_MAX)) {
+        return OUTCOME_NOTHING;
+    }
+    const ssize_t len = recv(fd, reply->data + reply->len, CONTROL_REPLY_BYTES_MAX, MSG_DONTWAIT);
+    if (len <= 0) {
+        return len < 0 && errno == EAGAIN ? OUTCOME_NOTHING : OUTCOME_CLOSED;
+    }
+    reply->len += (size_t)len;
+    reply->data[reply->len] = '\0';
+    return OUTCOME_REPLY;
+}
+
 // Send one request and read one reply.
 static enum outcome talk(int fd, const char *word, const char *text, struct strbuf *reply)
 {
     struct pollfd answer = {.fd = fd, .events = POLLIN};
-    if (!strbuf_reserve(reply, CONTROL_REPLY_BYTES_MAX)) {
-        return OUTCOME_NOTHING;
-    }
     if (!send_request(fd, word, text)) {
         return errno == EPIPE || errno == ECONNRESET ? OUTCOME_CLOSED : OUTCOME_NOTHING;
     }
     if (wait_for(&answer, 1, CONTROL_PATIENCE_MS) <= 0) {
         return OUTCOME_NOTHING;
     }
-    const ssize_t len = recv(fd, reply->data + reply->len, CONTROL_REPLY_BYTES_MAX, MSG_DONTWAIT);
-    if (len <= 0) {
-        return OUTCOME_CLOSED;
-    }
-    reply->len += (size_t)len;
-    reply->data[reply->len] = '\0';
-    return OUTCOME_REPLY;
+    return read_reply(fd, reply);
 }
 
 // Return whether a line of /proc/net/unix, "Num: RefCount Protocol Flags ..." in hexadecimal, is a
@@ -258,8 +264,7 @@ static bool is_stopped(int fd)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) != 0 || peer_is.pid <= 0) {
         return true;
     }
-    const char state = proc_file_state(peer_is.pid);
-    return state == 'T' || state == 't' || state == 'X'; // stopped by a signal or a tracer, or gone
+    return proc_file_is_stopped(peer_is.pid);
 }
 
 // Return for how long to ask in all. A recorder that runs will answer: it works, or the machine is
@@ -411,4 +416,28 @@ enum err control_ask_recorder(
     (void)snprintf(name, sizeof(name), "%d", (int)recorder); // fits
     const struct addressee to = {.recorder = recorder, .name = name};
     return ask(&to, word, text, reply, info);
+}
+
+enum err control_begin(
+    pid_t recorder, const char *word, const char *text, int *out_fd, struct err_info *info)
+{
+    CLEANUP(fd_closep) int fd = -1;
+    TRY(find_process(recorder, &fd, info));
+    if (!send_request(fd, word, text)) {
+        return err_set_errno(info, errno, "cannot ask the recorder");
+    }
+    *out_fd = fd;
+    fd = -1;
+    return ERR_OK;
+}
+
+enum err control_take(int fd, struct strbuf *reply)
+{
+    CLEANUP(strbuf_release) struct strbuf answer = {0};
+    const enum outcome outcome = read_reply(fd, &answer);
+    if (outcome != OUTCOME_REPLY || answer.data[0] != '+') {
+        return outcome == OUTCOME_NOTHING ? ERR_NOT_FOUND : ERR_DEAD;
+    }
+    strbuf_append_text(reply, answer.data + 1);
+    return strbuf_result(reply);
 }

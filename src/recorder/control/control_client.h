@@ -31,3 +31,14 @@ enum err control_ask_recorder(pid_t recorder,
                               const char *text,
                               struct strbuf *reply,
                               struct err_info *info) MUST_USE;
+
+// Send such a request and do not wait for its reply. The caller owns *out_fd.
+enum err control_begin(pid_t recorder,
+                       const char *word,
+                       const char *text,
+                       int *out_fd,
+                       struct err_info *info) MUST_USE;
+
+// Append the reply to it. ERR_NOT_FOUND: there is none yet; ERR_DEAD: there will be none, as the
+// recorder refused, has ended, or gave our place to another client.
+enum err control_take(int fd, struct strbuf *reply) MUST_USE;

@@ -301,6 +301,43 @@ static void a_recorder_is_asked_by_its_process_id(void **state)
     stop(&last);
 }
 
+// Wait until there is something to read.
+static void await(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, 60000), 1);
+}
+
+static void a_reply_is_taken_when_it_has_come(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"mark", "refuse", "mark"};
+    struct recorder recorder = {.recording = "/tmp/control_client_test.1"};
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    int fds[ARRAY_LEN(words)];
+    start(&recorder);
+    assert_int_equal(kill(recorder.pid, SIGSTOP), 0);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        assert_int_equal(control_begin(recorder.pid, words[i], "x", &fds[i], NULL), ERR_OK);
+        assert_int_equal(control_take(fds[i], &reply), ERR_NOT_FOUND);
+    }
+    assert_int_equal(kill(recorder.pid, SIGCONT), 0);
+    await(fds[0]);
+    assert_int_equal(control_take(fds[0], &reply), ERR_OK);
+    assert_string_equal(strbuf_text(&reply), "mark|x|/tmp/control_client_test.1");
+    await(fds[1]);
+    assert_int_equal(control_take(fds[1], &reply), ERR_DEAD); // it refused
+    await(fds[2]);
+    stop(&recorder);
+    strbuf_clear(&reply);
+    assert_int_equal(control_take(fds[2], &reply), ERR_OK); // said before its end
+    assert_int_equal(control_take(fds[2], &reply), ERR_DEAD);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        assert_int_equal(close(fds[i]), 0);
+    }
+    assert_int_equal(control_begin(recorder.pid, "mark", "x", &fds[0], NULL), ERR_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_refusal_and_an_end_are_said),
         cmocka_unit_test(a_displaced_client_asks_again),
         cmocka_unit_test(a_recorder_is_asked_by_its_process_id),
+        cmocka_unit_test(a_reply_is_taken_when_it_has_come),
     };
     return cmocka_run_group_tests(tests, leave_network, NULL);
 }

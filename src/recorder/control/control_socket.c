@@ -104,8 +104,8 @@ static bool is_same_user(int peer)
            peer_is.uid == geteuid();
 }
 
-// Return a free place, or the place of an old client that has sent nothing; NULL: all have been
-// heard, and wait.
+// Return a free place, or the place of an old client that has sent nothing or awaits a change;
+// NULL: all have been heard, and wait.
 static struct control_client *find_place(struct control_socket *control)
 {
     for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
@@ -116,7 +116,7 @@ static struct control_client *find_place(struct control_socket *control)
     for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         struct control_client *place = &control->clients[control->next_place];
         control->next_place = (control->next_place + 1) % CONTROL_CLIENTS_MAX;
-        if (place->waits_for == 0) {
+        if (place->waits_for == 0 || place->waits_for == CONTROL_CHANGE) {
             drop(place);
             return place;
         }
@@ -193,12 +193,24 @@ void control_socket_poll(struct control_socket *control, const struct control_ha
     accept_all(control, handler);
 }
 
-void control_socket_announce(struct control_socket *control, uint64_t number, const char *reply)
+// Send `reply` to the clients that wait for one of these numbers.
+static void
+announce(struct control_socket *control, uint64_t first, uint64_t last, const char *reply)
 {
     for (size_t i = 0; control->listener >= 0 && i < CONTROL_CLIENTS_MAX; i++) {
         struct control_client *client = &control->clients[i];
-        if (client->fd >= 0 && client->waits_for != 0 && client->waits_for <= number) {
+        if (client->fd >= 0 && client->waits_for >= first && client->waits_for <= last) {
             reply_to(client, reply);
         }
     }
+}
+
+void control_socket_announce(struct control_socket *control, uint64_t number, const char *reply)
+{
+    announce(control, 1, number, reply);
+}
+
+void control_socket_announce_change(struct control_socket *control, const char *reply)
+{
+    announce(control, CONTROL_CHANGE, CONTROL_CHANGE, reply);
 }

@@ -14,7 +14,8 @@
 //
 // A client that sends nothing is dropped when another needs its place; it asks again. The reply to
 // some requests comes later (checkpoint): the client waits for a number, which
-// control_socket_announce announces. It keeps its place, for its request would be obeyed twice.
+// control_socket_announce announces. It keeps its place, for its request would be obeyed twice. A
+// client that waits for CONTROL_CHANGE only wants to know; it may be displaced.
 // Context: H, the recorder's main thread; never blocks. The sending side: control_client.h.
 #pragma once
 
@@ -58,11 +59,12 @@ void control_socket_name_recording(struct control_socket *control, const char *a
 // Write the second name of the recorder `name` if it has that recording: CONTROL_NAME_BYTES.
 void control_socket_second_name(const char *name, const char *absolute_path, char *out);
 
-#define CONTROL_LATER UINT64_MAX
+#define CONTROL_LATER  UINT64_MAX
+#define CONTROL_CHANGE (UINT64_MAX - 1)
 
 // Answer a request: write the reply, its sign first. Return 0, or the number whose announcement
-// brings the reply, or CONTROL_LATER: the request stays in the socket, and the next
-// control_socket_poll asks for its answer again.
+// brings the reply, or CONTROL_CHANGE: control_socket_announce_change does, or CONTROL_LATER: the
+// request stays in the socket, and the next control_socket_poll asks for its answer again.
 struct control_handler {
     void *context;
     uint64_t (*answer)(void *context, const char *word, const char *text, struct strbuf *reply);
@@ -73,3 +75,6 @@ void control_socket_poll(struct control_socket *control, const struct control_ha
 
 // Send `reply` to the clients that wait for a number up to `number`.
 void control_socket_announce(struct control_socket *control, uint64_t number, const char *reply);
+
+// Send `reply` to the clients that wait for a change.
+void control_socket_announce_change(struct control_socket *control, const char *reply);

@@ -283,6 +283,36 @@ static void a_client_that_waits_for_a_number_keeps_its_place(void **state)
     control_socket_close(&s.socket);
 }
 
+static void a_client_that_waits_for_a_change_gives_its_place(void **state)
+{
+    (void)state;
+    struct served s;
+    char reply[64];
+    int waiting[CONTROL_CLIENTS_MAX];
+    open_socket(&s);
+    s.number = CONTROL_CHANGE;
+    for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        waiting[i] = connect_client(&s);
+        send_text(waiting[i], "change");
+        serve(&s);
+    }
+    control_socket_announce(&s.socket, CONTROL_CHANGE - 1, "+no change");
+    assert_int_equal(receive(waiting[0], reply), NOTHING_YET);
+    s.number = 0;
+    const int other = connect_client(&s);
+    send_text(other, "status");
+    serve(&s);
+    assert_int_equal(receive(other, reply), 7);
+    assert_int_equal(receive(waiting[0], reply), 0); // it need not ask again to know as much
+    control_socket_announce_change(&s.socket, "+changed");
+    for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        assert_int_equal(receive(waiting[i], reply), i > 0 ? 8 : 0);
+        assert_int_equal(close(waiting[i]), 0);
+    }
+    assert_int_equal(close(other), 0);
+    control_socket_close(&s.socket);
+}
+
 static void all_that_wait_are_heard_at_once(void **state)
 {
     (void)state;
@@ -316,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_client_that_goes_leaves_its_place),
         cmocka_unit_test(a_number_is_announced_to_those_who_wait_for_it),
         cmocka_unit_test(a_client_that_waits_for_a_number_keeps_its_place),
+        cmocka_unit_test(a_client_that_waits_for_a_change_gives_its_place),
         cmocka_unit_test(all_that_wait_are_heard_at_once),
     };
     return cmocka_run_group_tests(tests, leave_network, NULL);
