@@ -91,7 +91,7 @@ static enum err hook_module(struct attach *attach,
                             struct err_info *info)
 {
     attach_plan_release(attach);
-    TRY(attach_plan_examine(attach, module, options));
+    TRY(attach_plan_examine(attach, module, options, info));
     if (attach->modules.len == 0) {
         return ERR_OK;
     }

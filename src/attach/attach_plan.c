@@ -124,21 +124,41 @@ static void find_python(struct agent_python *python,
     }
 }
 
-// A module whose file cannot be read has none that could be found.
+// Open the file of a module. *out_is_read: it is the one that is mapped.
+static enum err open_file(struct attach *attach,
+                          const struct target_module *module,
+                          struct elf_file *file,
+                          bool *out_is_read,
+                          struct err_info *info)
+{
+    const char *path = target_process_path(&attach->inject.target, module->path);
+    struct err_info problem = {0};
+    int fd = -1;
+    enum err err = target_process_open_module_file(&attach->inject.target, module, &fd, &problem);
+    if (err == ERR_OK) {
+        err = elf_file_open_fd(file, fd, path, &problem);
+    }
+    if (err == ERR_NO_MEMORY || (err != ERR_OK && err_is_own_lack(problem.errno_value))) {
+        return err_set(info, err, "%s", err_text(&problem));
+    }
+    *out_is_read = err == ERR_OK && is_file_of(attach, module, file);
+    return ERR_OK;
+}
+
+// A module whose file cannot be read has none that could be found, unless cairn lacks something.
 enum err attach_plan_examine(struct attach *attach,
                              const struct target_module *module,
-                             const struct attach_options *options)
+                             const struct attach_options *options,
+                             struct err_info *info)
 {
     const char *path = target_process_path(&attach->inject.target, module->path);
     CLEANUP(elf_file_close) struct elf_file file = {0};
-    struct err_info unused = {0};
-    int fd = -1;
+    bool is_read = false;
     if (module->is_vdso) {
         return ERR_OK;
     }
-    if (target_process_open_module_file(&attach->inject.target, module, &fd, &unused) != ERR_OK ||
-        elf_file_open_fd(&file, fd, path, &unused) != ERR_OK ||
-        !is_file_of(attach, module, &file)) {
+    TRY(open_file(attach, module, &file, &is_read, info));
+    if (!is_read) {
         attach_plan_note_unread(attach, path);
         return strbuf_result(&attach->unread);
     }

@@ -24,10 +24,11 @@ void attach_plan_note_unread(struct attach *attach, const char *name);
 void attach_plan_note_modules(struct attach *attach);
 
 // Find the allocator in one module, or note that it has none. ERR_UNSUPPORTED: a fresh program has
-// a sanitizer inside. ERR_NO_MEMORY.
+// a sanitizer inside. ERR_NO_MEMORY, ERR_IO: cairn itself has no descriptor to read it.
 enum err attach_plan_examine(struct attach *attach,
                              const struct target_module *module,
-                             const struct attach_options *options) MUST_USE;
+                             const struct attach_options *options,
+                             struct err_info *info) MUST_USE;
 
 // Whether the module's file was examined before and has no allocator.
 bool attach_plan_is_plain(const struct attach *attach,

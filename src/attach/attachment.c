@@ -221,12 +221,13 @@ static enum err open_once(struct attach *attach,
     }
     const struct target_module_vec *modules = &attach->inject.target.modules;
     for (size_t i = 0; i < modules->len; i++) {
-        const enum err err = attach_plan_examine(attach, modules->items + i, options);
-        if (err != ERR_OK) {
+        const enum err err = attach_plan_examine(attach, modules->items + i, options, info);
+        if (err == ERR_UNSUPPORTED || err == ERR_NO_MEMORY) {
             return err_set(info, err,
                            err == ERR_UNSUPPORTED ? "the program has a sanitizer inside"
                                                   : "no memory for the recorder");
         }
+        TRY(err);
     }
     // What hides the only allocator explains a missing name as well.
     const bool is_hidden =
@@ -269,6 +270,7 @@ static bool may_get_allocator(const struct attach *attach)
 }
 
 // A process that executes another program meanwhile is opened anew, and one that is starting too.
+// What cairn itself lacks it lacks the next time, too.
 enum err attach_open(struct attach *attach,
                      int pid,
                      const struct attach_options *options,
@@ -279,7 +281,8 @@ enum err attach_open(struct attach *attach,
     };
     const uint64_t begin_ms = clock_monotonic_ms();
     enum err err = open_once(attach, pid, options, info);
-    for (int programs = 1; err != ERR_OK && !options->is_fresh;) {
+    for (int programs = 1;
+         err != ERR_OK && !options->is_fresh && !err_is_own_lack(info->errno_value);) {
         if (target_refusal_is_replaced(&attach->inject.target) && programs < PROGRAMS_MAX) {
             programs++;
         } else if (!options->is_urgent && may_get_allocator(attach) &&

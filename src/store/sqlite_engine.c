@@ -48,6 +48,19 @@ static struct sqlite_engine *sqlite_of(struct store *engine)
     return (struct sqlite_engine *)engine;
 }
 
+// SQLite does not keep the error of a write that succeeded in part.
+static enum err fail_with_io_error(const struct sqlite_engine *e, struct err_info *info)
+{
+    const int problem = sqlite3_system_errno(e->database);
+    return problem != 0 ? err_set_errno(info, problem, "the store '%s'", e->path)
+           : sqlite3_extended_errcode(e->database) == SQLITE_IOERR_WRITE
+               ? err_set(info, ERR_IO,
+                         "the store '%s' cannot grow: a limit on the size of files (ulimit -f), or "
+                         "its disk",
+                         e->path)
+               : err_set(info, ERR_IO, "the store '%s': %s", e->path, sqlite3_errmsg(e->database));
+}
+
 static enum err fail_with_message(const struct sqlite_engine *e, struct err_info *info)
 {
     const int code = sqlite3_errcode(e->database);
@@ -71,11 +84,7 @@ static enum err fail_with_message(const struct sqlite_engine *e, struct err_info
         return err_set_errno(info, sqlite3_system_errno(e->database), "cannot open the store '%s'",
                              e->path);
     case SQLITE_IOERR:
-        return sqlite3_system_errno(e->database) != 0
-                   ? err_set_errno(info, sqlite3_system_errno(e->database), "the store '%s'",
-                                   e->path)
-                   : err_set(info, ERR_IO, "the store '%s': %s", e->path,
-                             sqlite3_errmsg(e->database));
+        return fail_with_io_error(e, info);
     case SQLITE_TOOBIG:
         return err_set(info, ERR_LIMIT, "the query makes a value of more than %d MiB",
                        FOREIGN_VALUE_MAX_BYTES >> 20);

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment, truth_of
+from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment, some_of, truth_of
 from conversation import Conversation
 from screen import Terminal
 from test_sample import SIGMAS, assert_near, errors_of
@@ -512,6 +512,19 @@ def test_stacks_are_those_of_a_program_that_was_started_by_cairn(scratch, attach
     started = stacks_of(Recording(scratch / "started.cairn", run))
     for size in (1111, 2222):
         assert attached[size] == started[size]
+
+
+def test_a_recorder_that_lacks_descriptors_says_so(scratch, attachable):
+    """The process lives, can be read and has an allocator, so none of that is the reason."""
+    ended = []
+    for most in some_of(range(7, 28), 3):
+        run = subprocess.run(["sh", "-c", f'ulimit -n {most}; exec "$@"', "sh", CAIRN, "record", "-q", "-o",
+                              scratch / "few.cairn", "--duration", "10ms", "-p", str(attachable.process.pid)],
+                             text=True, capture_output=True, env=environment(), check=False, timeout=DEADLINE_SECONDS)
+        assert run.returncode == 0 or run.stderr.endswith(": Too many open files\n"), (most, run.stderr)
+        ended.append(run.returncode)
+    assert ended[0] == 126 and ended[-1] == 0
+    attachable.end()
 
 
 @pytest.mark.parametrize("arguments, said", [

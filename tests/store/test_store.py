@@ -461,7 +461,7 @@ def test_an_interrupted_addition_leaves_whole_recordings(fleet, store, number):
     assert counts(store) == {str(path): 10 for path in paths}
 
 
-@pytest.mark.parametrize("limit", [0, 4096, 16384])
+@pytest.mark.parametrize("limit", [0, 1000, 4096, 16384])
 def test_a_limit_on_the_size_of_files_is_a_sentence(server, store, limit):
     """Of a store that begins, its log and its index; the signal that goes with the limit does not kill."""
     def confine():
@@ -471,6 +471,7 @@ def test_a_limit_on_the_size_of_files_is_a_sentence(server, store, limit):
 
     message = store.run("add", server, status=2, preexec_fn=confine)
     assert message.count("\n") == 1 and message.startswith("cairn: the "), message
+    assert "File too large" in message or "a limit on the size of files (ulimit -f)" in message, message
 
 
 def test_a_full_disk_leaves_the_store_as_it_was(fleet, store):

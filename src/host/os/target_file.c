@@ -129,7 +129,7 @@ static enum err of_errno(int problem)
 {
     return problem == EACCES || problem == EPERM    ? ERR_PERMISSION
            : problem == ENOMEM                      ? ERR_NO_MEMORY
-           : problem == EMFILE || problem == ENFILE ? ERR_LIMIT
+           : problem == EMFILE || problem == ENFILE ? ERR_IO
                                                     : ERR_NOT_FOUND;
 }
 
@@ -270,8 +270,9 @@ static enum err open_found(
 static enum err explain_refusal(enum err err, const char *path, struct err_info *info)
 {
     return err == ERR_NO_MEMORY ? err
+           : err == ERR_IO      ? err_set_errno(info, EMFILE, "cannot open '%s'", path)
                                 : err_set(info, err, "cannot open '%s'%s", path,
-                                          err == ERR_PERMISSION ? ": permission denied" : "");
+                                     err == ERR_PERMISSION ? ": permission denied" : "");
 }
 
 enum err target_file_open(int pid, const char *path, int *out_fd, struct err_info *info)

@@ -22,7 +22,8 @@
 #include "host/text/strbuf.h"
 
 // Open for reading the file that `path` names for the process; pid 0: for cairn, with its rights.
-// ERR_NOT_FOUND, ERR_PERMISSION, ERR_UNSUPPORTED if it is not a regular file.
+// ERR_NOT_FOUND, ERR_PERMISSION, ERR_UNSUPPORTED if it is not a regular file, ERR_NO_MEMORY,
+// ERR_IO. What cairn itself lacks is `errno_value` of the sentence (err_is_own_lack).
 enum err target_file_open(int pid, const char *path, int *out_fd, struct err_info *info) MUST_USE;
 
 // Open what a path of the user's choice names, with cairn's rights.
