@@ -35,6 +35,7 @@ struct dialect {
     const char *integer;   // {INT}: the type of whole numbers
     const char
         *position; // the function that finds a text in another: 1 for its start, 0: not there
+    bool names_subqueries; // with WITH, so that one that is read twice is computed once
     const char *insert[PART_COUNT];
     const char *const *schema;         // statements, ended by NULL
     const char *const *add_interval;   // the same, from version 1 to 2

@@ -27,10 +27,12 @@
 #define ROWS                                                                                  \
     "rows {JOIN} (SELECT recording_id,is_estimate,interval_bytes,runtime_ms FROM recordings)" \
     " USING (recording_id)"
-#define RATE    "*1000.0/(CASE WHEN runtime_ms>0 THEN runtime_ms ELSE 1 END)"
-#define VALUE   "{COST}{RATE}"
-#define SQUARES "{COST}*1.125*interval_bytes{RATE}{RATE}"
-#define UNKNOWN "is_estimate*(CASE WHEN interval_bytes=0 THEN 1 ELSE {BLIND} END)"
+#define RATE             "*1000.0/(CASE WHEN runtime_ms>0 THEN runtime_ms ELSE 1 END)"
+#define VALUE_OF(cost)   cost "{RATE}"
+#define SQUARES_OF(cost) cost "*1.125*interval_bytes{RATE}{RATE}"
+#define VALUE            VALUE_OF("{COST}")
+#define SQUARES          SQUARES_OF("{COST}")
+#define UNKNOWN          "is_estimate*(CASE WHEN interval_bytes=0 THEN 1 ELSE {BLIND} END)"
 #define ERROR(variance, unknown)                                                           \
     "CASE WHEN " unknown ">0 THEN NULL ELSE CAST(ceil(2*sqrt(" variance ")) AS {INT}) END" \
     " AS error_{COST}"
@@ -105,6 +107,12 @@ static const struct store_query query_hosts = {
     .name = "hosts",
     .compares = true,
     .help = "which functions of which hosts differ most from the other hosts, per recording",
+    .once = "(SELECT host,function_id,sum(" VALUE_OF("cost") ") AS own_sum,"
+            "sum(" SQUARES_OF("cost") ") AS own_squares,sum(" UNKNOWN ") AS own_unknown FROM"
+            " (SELECT recording_id,function_id,sum({COST}) AS cost FROM rows WHERE" CHOSEN("")
+            "GROUP BY recording_id,function_id) {JOIN} (SELECT recording_id,host,is_estimate,"
+            "interval_bytes,runtime_ms FROM recordings) USING (recording_id)"
+            " GROUP BY host,function_id)",
     .sql = "SELECT host,CAST(round(own_mean) AS {INT}) AS host_{COST},"
            "CAST(round(other_mean) AS {INT}) AS others_{COST},"
            "CAST(round(own_mean-other_mean) AS {INT}) AS change_{COST},"
@@ -114,14 +122,11 @@ static const struct store_query query_hosts = {
            "own_squares/own_count/own_count+(all_squares-own_squares)/other_count/other_count"
            " AS variance,unknown_count"
            " FROM (SELECT host,function_id,own_sum,own_squares,own_count," COUNT("")
-           "-own_count AS other_count"
-           " FROM (SELECT host,function_id,sum(" VALUE ") AS own_sum,"
-           "sum(" SQUARES ") AS own_squares FROM " ROWS " WHERE" CHOSEN("")
-           "GROUP BY host,function_id) {JOIN} (SELECT host,count(*) AS"
+           "-own_count AS other_count FROM {ONCE} {JOIN} (SELECT host,count(*) AS"
            " own_count FROM recordings WHERE " SCOPE " GROUP BY host) USING (host)) {JOIN}"
-           " (SELECT function_id,sum(" VALUE ") AS all_sum,sum(" SQUARES ") AS all_squares,"
-           "sum(" UNKNOWN ") AS unknown_count FROM " ROWS " WHERE" CHOSEN("")
-           "GROUP BY function_id) USING (function_id) WHERE own_mean<>other_mean AND other_count>0"
+           " (SELECT function_id,sum(own_sum) AS all_sum,sum(own_squares) AS all_squares,"
+           "sum(own_unknown) AS unknown_count FROM {ONCE} GROUP BY function_id)"
+           " USING (function_id) WHERE own_mean<>other_mean AND other_count>0"
            " ORDER BY abs(own_mean-other_mean) DESC,host,function_id LIMIT ?8) " NAMES
            " ORDER BY abs(change_{COST}) DESC,host,function",
 };
@@ -224,7 +229,8 @@ static void append_query(struct strbuf *out,
                          const char *sql,
                          const struct dialect *dialect,
                          const struct query_form *form,
-                         const char *last)
+                         const char *last,
+                         const char *once)
 {
     const struct cost_info *cost = cost_get_info(form->cost);
     const struct {
@@ -235,6 +241,7 @@ static void append_query(struct strbuf *out,
                  {"{INT}", dialect->integer},
                  {"{RATE}", form->is_per_second ? RATE : ""},
                  {"{LAST}", last},
+                 {"{ONCE}", once},
                  {"{BLIND}", cost->unit == COST_UNIT_BYTES ? "0" : "1"},
                  {"{COST}", cost->key}};
     for (const char *at = sql; *at != '\0';) {
@@ -263,8 +270,19 @@ enum err store_query_render(const struct store_query *query,
                             struct strbuf *out)
 {
     CLEANUP(strbuf_release) struct strbuf last = {0};
-    append_query(&last, form->has_all_states ? "" : IS_LAST, dialect, form, "");
-    append_query(out, query->sql, dialect, form, strbuf_text(&last));
+    CLEANUP(strbuf_release) struct strbuf once = {0};
+    append_query(&last, form->has_all_states ? "" : IS_LAST, dialect, form, "", "");
+    if (query->once != NULL) {
+        append_query(&once, query->once, dialect, form, strbuf_text(&last), "");
+    }
+    if (query->once != NULL && dialect->names_subqueries) {
+        strbuf_append_text(out, "WITH once AS ");
+        strbuf_append_text(out, strbuf_text(&once));
+        strbuf_clear(&once);
+        strbuf_append_text(&once, "once");
+    }
+    append_query(out, query->sql, dialect, form, strbuf_text(&last), strbuf_text(&once));
     TRY(strbuf_result(&last));
+    TRY(strbuf_result(&once));
     return strbuf_result(out);
 }

@@ -3,10 +3,10 @@
 //
 // A text has {JOIN}, {IN}, {INT}, {COST} and {BLIND}, which become words of the dialect, the key of
 // a cost, and 1 if the store has no errors of estimates of that cost. {LABELS} becomes the
-// conditions of labels, {LAST} that of the last state of each run, and {RATE} the division by the
-// seconds. Parameters are numbered: ?1 to ?8 are the scope of the query, ?9 and ?10 are its own
-// words, and two for each label follow. Means are per recording, so that hosts with many recordings
-// do not count more. Context: H; pure.
+// conditions of labels, {LAST} that of the last state of each run, {RATE} the division by the
+// seconds, and {ONCE} a subquery that a query reads more than once. Parameters are numbered: ?1 to
+// ?8 are the scope of the query, ?9 and ?10 are its own words, and two for each label follow. Means
+// are per recording, so that hosts with many recordings do not count more. Context: H; pure.
 #pragma once
 
 #include <stddef.h>
@@ -38,6 +38,7 @@ struct store_query {
     bool words_are_versions;            // each must be of a recording in the scope
     bool compares;                      // recordings, which should have lasted equally long
     const char *help;                   // one line
+    const char *once;                   // the text of {ONCE}; NULL: none
     const char *sql;
 };
 

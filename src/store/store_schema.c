@@ -172,6 +172,7 @@ const struct dialect sqlite_dialect = {
     .in = "IN",
     .integer = "INTEGER",
     .position = "instr",
+    .names_subqueries = true,
     .insert = {[PART_FUNCTIONS] = "INSERT OR IGNORE INTO functions VALUES(?,?,?,?)",
                [PART_STACKS] = "INSERT OR IGNORE INTO stacks VALUES(?,?,?,?,?)",
                [PART_ROWS] = "INSERT INTO row_costs SELECT ?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
