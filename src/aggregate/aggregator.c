@@ -52,25 +52,19 @@ enum err aggregator_row(struct aggregator *aggregator,
     return row_table_get(&aggregator->totals.rows, thread->entry, node, out_row);
 }
 
-// Note the height of the sums plus `count` blocks of `bytes` in all, and the peaks that it sets.
-// Return true if it is a new peak of the recording.
-static inline bool note_height(struct aggregator *aggregator,
-                               struct aggregator_process *process,
-                               uint64_t count,
-                               uint64_t bytes)
+// Note the height of the sums, and the peaks that it sets.
+static inline void note_height(struct aggregator *aggregator, struct aggregator_process *process)
 {
-    uint64_t all_bytes = aggregator->totals.sums.live_bytes + bytes;
-    uint64_t own_bytes = process->live_bytes + bytes;
+    uint64_t all_bytes = aggregator->totals.sums.live_bytes;
+    uint64_t own_bytes = process->live_bytes;
     if (UNLIKELY(aggregator->estimate.is_there)) {
         all_bytes = aggregator_estimate_height(aggregator, process, all_bytes, &own_bytes);
     }
     process->pass_peak_bytes = max_u64(process->pass_peak_bytes, own_bytes);
     process->record.peak_bytes = max_u64(process->record.peak_bytes, own_bytes);
-    if (!heap_totals_note_height(&aggregator->totals, count, all_bytes)) {
-        return false;
+    if (heap_totals_note_height(&aggregator->totals, all_bytes)) {
+        peak_bound_peaked(&aggregator->bound);
     }
-    peak_bound_peaked(&aggregator->bound);
-    return true;
 }
 
 // Add `count` new blocks of `bytes` in all to the sums, and note the peaks that they set, unless
@@ -84,22 +78,8 @@ static inline void raise_sums(struct aggregator *aggregator,
     heap_totals_raise(&aggregator->totals, count, bytes);
     process->live_bytes += bytes;
     if (LIKELY(!is_freed)) {
-        (void)note_height(aggregator, process, 0, 0);
+        note_height(aggregator, process);
     }
-}
-
-// If other threads have had events since the thread's tick began, their live bytes at the
-// high-water mark are unknown.
-bool aggregator_high_water(struct aggregator *aggregator,
-                           struct aggregator_thread *thread,
-                           uint32_t count,
-                           uint64_t bytes)
-{
-    if (aggregator->stamped_count == thread->stamped_before) {
-        return note_height(aggregator, thread->process, count, bytes);
-    }
-    peak_bound_besides(&aggregator->bound, bytes, aggregator_live_bytes(aggregator));
-    return false;
 }
 
 // Blocks are passed by value from here on: a block whose address is taken is kept in memory, and
@@ -208,15 +188,14 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
                                 uint64_t address,
                                 uint32_t row,
                                 uint64_t size_bytes,
-                                uint32_t shift,
-                                uint64_t since)
+                                uint32_t shift)
 {
     struct aggregator_process *process = thread->process;
     const uint64_t stamp = thread->stamp;
     const struct live_block block = {
         .size_bytes = size_bytes, .born_ms = aggregator->totals.now_ms, .row = row, .shift = shift};
     bool is_freed =
-        process->pending.count > 0 && pending_frees_take(&process->pending, address, since);
+        process->pending.count > 0 && pending_frees_take(&process->pending, address, stamp);
     if (!is_freed) {
         TRY(live_map_add(&process->live, address, &block));
     }
@@ -235,13 +214,11 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     if (UNLIKELY(stamp != 0)) {
         aggregator->stamped_count++;
     }
-    const bool is_unstamped = since == 0 && aggregator->stamped_count > 0;
-    // Held back: the thread's earlier events are no later for it.
-    if (since != stamp || UNLIKELY(is_unstamped)) {
-        peak_bound_joined(&aggregator->bound, stamp, aggregator_live_bytes(aggregator));
-    } else if (UNLIKELY(since != 0)) {
-        peak_bound_allocated(&aggregator->bound, &thread->flight, since, block.size_bytes,
+    if (UNLIKELY(stamp != 0)) {
+        peak_bound_allocated(&aggregator->bound, &thread->flight, stamp, block.size_bytes,
                              aggregator_live_bytes(aggregator));
+    } else if (UNLIKELY(aggregator->stamped_count > 0)) {
+        peak_bound_joined(&aggregator->bound, 0, aggregator_live_bytes(aggregator));
     }
     if (UNLIKELY(is_freed)) {
         return close_late(aggregator, process, address, block);
@@ -255,8 +232,7 @@ static NOINLINE enum err allocate_sparsely(struct aggregator *aggregator,
                                            uint64_t address,
                                            uint32_t row,
                                            uint64_t size_bytes,
-                                           uint32_t shift,
-                                           uint64_t since)
+                                           uint32_t shift)
 {
     // Of two choices, one after the other: for each, 1 / p is at most 1 + interval / length.
     const uint64_t of_lanes = shift != 0 ? aggregator->sampling.lane_interval_bytes : 0;
@@ -264,8 +240,8 @@ static NOINLINE enum err allocate_sparsely(struct aggregator *aggregator,
     const uint64_t of_both = of_lanes + own + of_lanes * own / (size_bytes | 1);
     aggregator->sampling.interval_bytes = max_u64(aggregator->sampling.interval_bytes, of_both);
     return memory_budget_takes(&aggregator->budget, size_bytes, &shift)
-               ? allocate(aggregator, thread, address, row, size_bytes, shift, since)
-               : aggregator_skip_block(aggregator, thread, address, size_bytes, since);
+               ? allocate(aggregator, thread, address, row, size_bytes, shift)
+               : aggregator_skip_block(aggregator, thread, address, size_bytes);
 }
 
 enum err aggregator_allocate(struct aggregator *aggregator,
@@ -275,8 +251,8 @@ enum err aggregator_allocate(struct aggregator *aggregator,
                              uint64_t size_bytes)
 {
     return LIKELY(aggregator->budget.level == 0)
-               ? allocate(aggregator, thread, address, row, size_bytes, 0, thread->stamp)
-               : allocate_sparsely(aggregator, thread, address, row, size_bytes, 0, thread->stamp);
+               ? allocate(aggregator, thread, address, row, size_bytes, 0)
+               : allocate_sparsely(aggregator, thread, address, row, size_bytes, 0);
 }
 
 enum err aggregator_allocate_sampled(struct aggregator *aggregator,
@@ -295,21 +271,8 @@ enum err aggregator_allocate_sampled(struct aggregator *aggregator,
         aggregator->estimate.is_there = true;
     }
     return LIKELY(aggregator->budget.level == 0)
-               ? allocate(aggregator, thread, address, row, size_bytes, shift, thread->stamp)
-               : allocate_sparsely(aggregator, thread, address, row, size_bytes, shift,
-                                   thread->stamp);
-}
-
-enum err aggregator_allocate_late(struct aggregator *aggregator,
-                                  struct aggregator_thread *thread,
-                                  uint64_t address,
-                                  uint32_t row,
-                                  uint64_t size_bytes,
-                                  uint64_t since)
-{
-    return LIKELY(aggregator->budget.level == 0)
-               ? allocate(aggregator, thread, address, row, size_bytes, 0, since)
-               : allocate_sparsely(aggregator, thread, address, row, size_bytes, 0, since);
+               ? allocate(aggregator, thread, address, row, size_bytes, shift)
+               : allocate_sparsely(aggregator, thread, address, row, size_bytes, shift);
 }
 
 static NOINLINE enum err
@@ -427,21 +390,6 @@ enum err aggregator_reallocate(struct aggregator *aggregator,
     return aggregator_allocate(aggregator, thread, move->to, move->row, move->size_bytes);
 }
 
-enum err aggregator_pairs(
-    struct aggregator *aggregator, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
-{
-    TRY(row_table_paired(&aggregator->totals.rows, row, count, bytes, is_temporary));
-    aggregator->totals.sums.allocations += count;
-    aggregator->totals.sums.allocated_bytes += bytes;
-    aggregator->totals.sums.frees += count;
-    aggregator->totals.sums.freed_bytes += bytes;
-    if (is_temporary) {
-        aggregator->totals.sums.temporary += count;
-        aggregator->totals.temporary_bytes += bytes;
-    }
-    return ERR_OK;
-}
-
 void aggregator_note_unsampled(struct aggregator *aggregator,
                                struct aggregator_thread *thread,
                                const struct aggregator_balance *balance)
@@ -456,5 +404,5 @@ void aggregator_note_unsampled(struct aggregator *aggregator,
     aggregator->estimate.grain_bytes += balance->grain_bytes - thread->grain_bytes;
     thread->unsampled_bytes = balance->bytes;
     thread->grain_bytes = balance->grain_bytes;
-    (void)note_height(aggregator, thread->process, 0, 0);
+    note_height(aggregator, thread->process);
 }

@@ -26,15 +26,13 @@
 // sum.
 //
 // Events arrive in their true order: they carry stamps while a process has several threads
-// (aggregator_thread.stamp). A thread that is alone may hold an allocation back, so the free of
-// that block by a later thread can arrive first; the free then waits (pending_frees). The
-// aggregator cannot see what threads are doing at a moment, so it computes a bound of the peak
-// (peak_bound).
+// (aggregator_thread.stamp). Where the order had to be guessed a free can arrive first; it then
+// waits (pending_frees). The aggregator cannot see what threads are doing at a moment, so it
+// computes a bound of the peak (peak_bound).
 //
 // Rules. A realloc is a free of the old block and an allocation of the new one, and one event. An
-// allocation is temporary if the next event of its thread frees it. A coalesced pair is allocated
-// and freed within a tick, below the high-water mark (nursery.h). The peak is the highest sum over
-// all processes. A process that ends leaves the sum at a moment that the recording states
+// allocation is temporary if the next event of its thread frees it. The peak is the highest sum
+// over all processes. A process that ends leaves the sum at a moment that the recording states
 // (left_ms); its rows never free its blocks. The series keeps the blocks of the last process, so
 // that a recording does not end with 0 live bytes.
 //
@@ -142,10 +140,9 @@ struct aggregator_thread {
     uint32_t entry; // in the thread table; REC_NONE until its first stack
     rec_string name;
     uint64_t start_ms;
-    uint64_t tick_ms;        // of its latest event
-    uint64_t stamp;          // of its next or latest event; 0: no event had one
-    uint64_t freed_bytes;    // size of the block that it freed latest; 0: unknown
-    uint64_t stamped_before; // aggregator.stamped_count at the start of its present tick
+    uint64_t tick_ms;     // of its latest event
+    uint64_t stamp;       // of its next or latest event; 0: no event had one
+    uint64_t freed_bytes; // size of the block that it freed latest; 0: unknown
     struct peak_flight flight;
     int64_t unsampled_bytes; // its balance of unsampled bytes (target/producer/sampler.h)
     uint64_t grain_bytes;
@@ -289,14 +286,6 @@ enum err aggregator_allocate(struct aggregator *aggregator,
                              uint32_t row,
                              uint64_t size_bytes) MUST_USE;
 
-// Count an allocation that was held back. It happened after the stamp `since`, and before any later
-// free of its address, which may have been counted already.
-enum err aggregator_allocate_late(struct aggregator *aggregator,
-                                  struct aggregator_thread *thread,
-                                  uint64_t address,
-                                  uint32_t row,
-                                  uint64_t size_bytes,
-                                  uint64_t since) MUST_USE;
 enum err aggregator_free(struct aggregator *aggregator,
                          struct aggregator_thread *thread,
                          uint64_t address,
@@ -356,27 +345,3 @@ enum err aggregator_grew(struct aggregator *aggregator,
                          uint32_t row,
                          uint64_t old_bytes,
                          uint64_t size_bytes) MUST_USE;
-
-// Count coalesced pairs: `count` > 0 blocks of `bytes` in all, whose sizes have one bucket. The
-// thread allocated and freed each within its present tick.
-enum err aggregator_pairs(struct aggregator *aggregator,
-                          uint32_t row,
-                          uint32_t count,
-                          uint64_t bytes,
-                          bool is_temporary) MUST_USE;
-
-// Note that `count` blocks of `bytes` in all were live in this tick in addition to the live blocks.
-// Return true if that was a new peak; row_table_was_at_peak then assigns these blocks to rows.
-bool aggregator_high_water(struct aggregator *aggregator,
-                           struct aggregator_thread *thread,
-                           uint32_t count,
-                           uint64_t bytes);
-
-// Begin a tick of the thread, after aggregator_tick. The thread holds nothing.
-void aggregator_thread_tick(const struct aggregator *aggregator,
-                            struct aggregator_thread *thread,
-                            uint64_t tick_ms);
-
-// Return by how much the live bytes of `process` may rise without a new high-water mark.
-uint64_t aggregator_margin(const struct aggregator *aggregator,
-                           const struct aggregator_process *process);

@@ -104,13 +104,12 @@ enum err aggregator_add_represented(struct aggregator *aggregator,
 enum err aggregator_skip_block(struct aggregator *aggregator,
                                struct aggregator_thread *thread,
                                uint64_t address,
-                               uint64_t size_bytes,
-                               uint64_t since)
+                               uint64_t size_bytes)
 {
     struct aggregator_sampling *sampling = &aggregator->sampling;
     sampling->unsampled_allocations++;
     sampling->unsampled_bytes += size_bytes;
-    if (pending_frees_take(&thread->process->pending, address, since)) {
+    if (pending_frees_take(&thread->process->pending, address, thread->stamp)) {
         aggregator->pending_count--;
         sampling->sent_unsampled_frees++;
     } else {
@@ -121,23 +120,4 @@ enum err aggregator_skip_block(struct aggregator *aggregator,
             &(struct unsampled_sums){.lost_blocks = 1, .lost_bytes = size_bytes});
     }
     return ERR_OK;
-}
-
-static uint64_t margin_of(uint64_t peak_bytes, uint64_t live_bytes)
-{
-    return peak_bytes > live_bytes ? peak_bytes - live_bytes : 0;
-}
-
-uint64_t aggregator_margin(const struct aggregator *aggregator,
-                           const struct aggregator_process *process)
-{
-    uint64_t own_bytes = process->live_bytes;
-    if (UNLIKELY(aggregator->estimate.is_there)) {
-        own_bytes =
-            estimate_of(aggregator, &process->unsampled, own_bytes, process->pending.count).bytes;
-    }
-    const uint64_t all =
-        margin_of(aggregator->totals.peak_bytes, aggregator_live_bytes(aggregator));
-    const uint64_t own = margin_of(process->record.peak_bytes, own_bytes);
-    return all < own ? all : own;
 }

@@ -46,5 +46,4 @@ enum err aggregator_remove_represented(struct aggregator *aggregator,
 enum err aggregator_skip_block(struct aggregator *aggregator,
                                struct aggregator_thread *thread,
                                uint64_t address,
-                               uint64_t size_bytes,
-                               uint64_t since) MUST_USE;
+                               uint64_t size_bytes) MUST_USE;

@@ -67,11 +67,3 @@ void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms)
 {
     aggregator->held_since_ms = min_u64(aggregator->held_since_ms, since_ms);
 }
-
-void aggregator_thread_tick(const struct aggregator *aggregator,
-                            struct aggregator_thread *thread,
-                            uint64_t tick_ms)
-{
-    thread->tick_ms = tick_ms;
-    thread->stamped_before = aggregator->stamped_count;
-}

@@ -13,12 +13,8 @@
 //   REALLOC*       new address (56)           slot 24 | size 40;  old address
 //   ALLOC_LARGE    address (56)               slot (24 high) ; size 64             size >= 2^40
 //   REALLOC_LARGE* new address (56)           slot (24 high) ; old address ; size 64
-//   PAIR*          slot 24, size 32           -
-//   PAIRS*         slot 24                    bytes 40 high | count 24
 //   STAMP          stamp (56)                 -
-//   HIGH_WATER         count 8                    count times: slot 24 | size 40
 //   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; level
-//   ALLOC_LATE     address (56)               slot 24 | size 40 ; stamp
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
 //   MODULE         slot 16, id bytes 8,       bias ; start ; end ; build-id, then path, each padded
 //                  path bytes 16, flags 8     with zeros to whole words
@@ -73,23 +69,14 @@
 // accounting: the sum no longer contains them, and their frees are sent as if they had been
 // recorded.
 //
-// Nursery (nursery.h). A pair is a block that its own thread allocated and freed in the same tick,
-// and that was never sent. PAIRS are `count` pairs, whose sizes have one bucket (base/bucket.h).
-// Blocks that are sent late are sent within the tick of their allocation, in any order. HIGH_WATER
-// lists blocks that other records count as pairs, and that were alive together at some moment of
-// this tick, with all blocks that are alive at this record.
-//
 // Books (target/producer/book). BOOK says what a thread counted of a row, of its own or of another
 // thread. ROW says that the stack in `slot` has the row of that number from now on. Numbers are of
 // the process, and unique. BOOK may come before the ROW of another lane.
 //
-// Order. With this exception, records of one lane are in the thread's true order: ALLOC and REALLOC
-// are written after the allocator returned, FREE before it is called. STAMP dates the event of the
-// next record (stamp.h). Once several threads have recorded, each allocation and each free has a
-// stamp, and stamps order the events of all lanes. Events without a stamp came before all events
-// with one, except for held blocks: these were allocated before all stamps. ALLOC_LATE is a block
-// that was held since. It was allocated after its own stamp and before any later free of its
-// address, and another thread may have freed it.
+// Order. Records of one lane are in the thread's true order: ALLOC and REALLOC are written after
+// the allocator returned, FREE before it is called. STAMP dates the event of the next record
+// (stamp.h). Once several threads have recorded, each allocation and each free has a stamp, and
+// stamps order the events of all lanes. Events without a stamp came before all events with one.
 #pragma once
 
 #include <stdint.h>
@@ -111,15 +98,9 @@ enum wire_tag {
     WIRE_FREE_TEMPORARY = 11,
     WIRE_REALLOC_TEMPORARY = 12,
     WIRE_REALLOC_LARGE_TEMPORARY = 13,
-    WIRE_PAIR = 14,
-    WIRE_PAIR_TEMPORARY = 15,
     WIRE_MAPPING = 16,
-    WIRE_PAIRS = 17,
     WIRE_ALLOC_SAMPLED = 19,
-    WIRE_PAIRS_TEMPORARY = 20,
-    WIRE_HIGH_WATER = 21,
     WIRE_STAMP = 22,
-    WIRE_ALLOC_LATE = 23,
     WIRE_EVENT = 24,
     WIRE_QUERY = 25,
     WIRE_UNSAMPLED = 26,
@@ -164,13 +145,12 @@ enum wire_text_flags {
 
 #define WIRE_SLOT_BITS         24
 #define WIRE_SIZE_BITS         40
-#define WIRE_PAIRS_BITS        24 // of the count of pairs
-#define WIRE_PAIRS_COUNT_MAX   ((1u << WIRE_PAIRS_BITS) - 1)
+#define WIRE_COUNT_BITS        24 // of lost blocks
+#define WIRE_COUNT_MAX         ((1u << WIRE_COUNT_BITS) - 1)
 #define WIRE_UNSAMPLED_BITS    48 // of the unsampled bytes
 #define WIRE_GRAIN_MAX         40u
 #define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
 #define WIRE_STACK_FRAMES_MAX  128u
-#define WIRE_HIGH_WATER_MAX    64u // blocks
 #define WIRE_SAMPLED_SIZE_BITS 32
 #define WIRE_TEXT_BYTES_MAX    4096u
 #define WIRE_MARK_BYTES_MAX    1024u
@@ -191,36 +171,26 @@ static inline enum wire_tag wire_tag_of(uint64_t head)
     return (enum wire_tag)(head & 0xff);
 }
 
-// Return word 0 of PAIR and PAIR_TEMPORARY, or with size 0 of PAIRS*.
-static inline uint64_t wire_pair(enum wire_tag tag, uint32_t slot, uint32_t size)
-{
-    return wire_word(tag, slot | (uint64_t)size << WIRE_SLOT_BITS);
-}
-
-static inline uint32_t wire_pair_slot(uint64_t head)
+// Return the slot of EVENT and ROW.
+static inline uint32_t wire_head_slot(uint64_t head)
 {
     return (uint32_t)(head >> 8) & ((1u << WIRE_SLOT_BITS) - 1);
 }
 
-static inline uint32_t wire_pair_size(uint64_t head)
+// Word 1 of UNSAMPLED, and its parts.
+static inline uint64_t wire_lost(uint64_t count, uint64_t bytes)
 {
-    return (uint32_t)(head >> 32);
+    return bytes << WIRE_COUNT_BITS | count;
 }
 
-static inline uint32_t wire_pairs_count(uint64_t sums)
+static inline uint32_t wire_lost_count(uint64_t word)
 {
-    return (uint32_t)sums & ((1u << WIRE_PAIRS_BITS) - 1);
+    return (uint32_t)word & WIRE_COUNT_MAX;
 }
 
-static inline uint64_t wire_pairs_bytes(uint64_t sums)
+static inline uint64_t wire_lost_bytes(uint64_t word)
 {
-    return sums >> WIRE_PAIRS_BITS;
-}
-
-// Word 1 of PAIRS and UNSAMPLED.
-static inline uint64_t wire_pairs_sums(uint64_t count, uint64_t bytes)
-{
-    return bytes << WIRE_PAIRS_BITS | count;
+    return word >> WIRE_COUNT_BITS;
 }
 
 static inline uint64_t wire_unsampled(int64_t bytes, uint32_t grain)

@@ -137,9 +137,7 @@ static void allocate(struct history *h, struct thread *thread, uint64_t address)
     const uint32_t row = draw_row(h, thread);
     const uint64_t size = draw_size(h);
     const uint64_t kind = below(h, 10);
-    if (kind == 0) {
-        expect_ok(aggregator_allocate_late(a, &thread->state, address, row, size, h->stamp - 1));
-    } else if (kind < 5 && h->level > 0) {
+    if (kind < 5 && h->level > 0) {
         expect_ok(aggregator_allocate_sampled(a, &thread->state, address, row, size,
                                               (uint32_t)below(h, h->level + 1)));
     } else {
@@ -178,19 +176,15 @@ static void use_block(struct history *h, uint32_t at, struct thread *thread)
     *is_live = !*is_live || moves;
 }
 
-static void hold_blocks(struct history *h, struct thread *thread)
+// Allocate blocks, and free each at once.
+static void use_briefly(struct history *h, uint32_t at, struct thread *thread)
 {
-    struct aggregator *a = &h->aggregator;
-    const uint32_t row = draw_row(h, thread);
-    const uint32_t count = 1 + (uint32_t)below(h, 20);
-    const uint64_t size = 1 + draw_size(h);
-    if (aggregator_high_water(a, &thread->state, count, size * count)) {
-        for (uint32_t i = 0; i < count; i++) {
-            expect_ok(row_table_was_at_peak(&a->totals.rows, row, size));
-        }
+    const uint64_t place = below(h, ADDRESSES);
+    const uint64_t count = h->is_live[at][place] ? 0 : 1 + below(h, 20);
+    for (uint64_t i = 0; i < count; i++) {
+        allocate(h, thread, address_of(place));
+        take(h, thread, address_of(place), 0);
     }
-    expect_ok(aggregator_pairs(a, row, count, size * count, below(h, 2) == 0));
-    thread->latest = 0;
 }
 
 static void map_memory(struct history *h, uint32_t at)
@@ -209,7 +203,7 @@ static void map_memory(struct history *h, uint32_t at)
         aggregator_mapping(&h->aggregator, h->processes[at], &what, h->nodes[below(h, NODES)]));
 }
 
-// What threads report about blocks that they have not sent, and what they hold back.
+// What threads report about blocks that they have not sent, and since when.
 static void report_unsent(struct history *h, struct thread *thread)
 {
     struct aggregator *a = &h->aggregator;
@@ -221,9 +215,8 @@ static void report_unsent(struct history *h, struct thread *thread)
         aggregator_note_unsampled(a, &thread->state, &balance);
     }
     aggregator_clear_holds(a);
-    aggregator_add_hold(a, h->now_ms - below(h, 2), below(h, 5000));
-    aggregator_add_hold(a, UINT64_MAX, 0);
-    aggregator_end_holds(a, below(h, 10000), false);
+    aggregator_add_hold(a, h->now_ms - below(h, 2));
+    aggregator_add_hold(a, UINT64_MAX);
     aggregator_thread_rests(a, &thread->state, thread->state.stamp);
 }
 
@@ -248,7 +241,7 @@ static void advance(struct history *h, struct thread *thread)
     thread->state.stamp = ++h->stamp;
     expect_ok(aggregator_tick(&h->aggregator, h->now_ms));
     if (thread->state.tick_ms < h->now_ms) {
-        aggregator_thread_tick(&h->aggregator, &thread->state, h->now_ms);
+        thread->state.tick_ms = h->now_ms;
     }
 }
 
@@ -284,7 +277,7 @@ static void step_of(struct history *h, uint32_t at)
         break;
     default:
         if (below(h, 6) == 0) {
-            hold_blocks(h, thread);
+            use_briefly(h, at, thread);
         } else {
             use_block(h, at, thread);
         }

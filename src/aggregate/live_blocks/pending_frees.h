@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // pending_frees: frees of one process whose allocations have not been read yet.
 //
-// A thread that was alone may hold a block back (nursery.h) that a later thread has freed
-// meanwhile. The free waits here for an earlier allocation of its address. A free that waits longer
-// than PENDING_TICKS concerns a block that was never recorded: inherited over fork, or older than
+// If the order of threads had to be guessed (drain_limit.h), a free may be read before the
+// allocation. It waits here for an earlier allocation of its address. A free that waits longer than
+// PENDING_TICKS concerns a block that was never recorded: inherited over fork, or older than
 // the recording.
 // Memory: bounded by PENDING_MAX; beyond it the oldest free is given up early. A zeroed object is
 // empty and valid.

@@ -13,8 +13,7 @@ struct besides {
 
 static struct besides besides(const struct peak_bound *bound)
 {
-    struct besides sum = {.all_bytes = bound->flight_bytes + bound->unseen_bytes,
-                          .order_bytes = bound->unseen_bytes};
+    struct besides sum = {.all_bytes = bound->flight_bytes};
     for (uint32_t i = 0; i < bound->ghost_count; i++) {
         sum.all_bytes += bound->ghosts[i].bytes;
         sum.order_bytes += bound->ghosts[i].process_bytes;
@@ -22,14 +21,13 @@ static struct besides besides(const struct peak_bound *bound)
     return sum;
 }
 
-// Take a height, with `more` bytes, into the upper bounds. Return it.
-static uint64_t raise_upper(struct peak_bound *bound, uint64_t live_bytes, uint64_t more_bytes)
+// Take a height into the upper bounds. Return it.
+static uint64_t raise_upper(struct peak_bound *bound, uint64_t live_bytes)
 {
     const struct besides sum = besides(bound);
-    const uint64_t height_bytes = live_bytes + more_bytes + sum.all_bytes;
+    const uint64_t height_bytes = live_bytes + sum.all_bytes;
     bound->upper_bytes = max_u64(bound->upper_bytes, height_bytes);
-    bound->order_upper_bytes =
-        max_u64(bound->order_upper_bytes, live_bytes + more_bytes + sum.order_bytes);
+    bound->order_upper_bytes = max_u64(bound->order_upper_bytes, live_bytes + sum.order_bytes);
     return height_bytes;
 }
 
@@ -93,7 +91,7 @@ static void forget_ghosts(struct peak_bound *bound)
 
 static void note_height(struct peak_bound *bound, uint64_t live_bytes)
 {
-    const uint64_t height_bytes = raise_upper(bound, live_bytes, 0);
+    const uint64_t height_bytes = raise_upper(bound, live_bytes);
     // Mostly the latest step goes on, and is hardly higher.
     struct peak_step *last = bound->steps + bound->step_count - 1;
     if (bound->step_count > 0 && last->height_bytes >= height_bytes &&
@@ -206,11 +204,6 @@ void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_b
     note_height(bound, live_bytes);
 }
 
-void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)
-{
-    (void)raise_upper(bound, live_bytes, bytes); // a moment, so no step
-}
-
 void peak_bound_followed(struct peak_bound *bound,
                          struct peak_flight *flight,
                          const struct peak_flight *before)
@@ -219,14 +212,6 @@ void peak_bound_followed(struct peak_bound *bound,
     bound->flight_bytes += before->bytes;
     bound->early_bytes += before->early_bytes;
     *flight = *before;
-}
-
-void peak_bound_unseen(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)
-{
-    if (bytes != bound->unseen_bytes) {
-        bound->unseen_bytes = bytes;
-        note_height(bound, live_bytes);
-    }
 }
 
 // Add a ghost, or to the last one.

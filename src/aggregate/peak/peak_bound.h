@@ -13,22 +13,18 @@
 // this is the freed block. From an event until an allocation it is the allocated block, whose size
 // is known only then; so the bound keeps the latest heights (steps). Before the thread's first
 // event this interval begins with the last event of the previous thread with its stack, or with its
-// process: a thread holds nothing back (nursery.h) before it has sent a block. No time limits the
-// interval, because a thread may be without a processor for any time. It ends when the recorder
-// sees the thread asleep, which it is not between an event and its stamp, and the next one begins
-// then.
+// process. No time limits the interval, because a thread may be without a processor for any time.
+// It ends when the recorder sees the thread asleep, which it is not between an event and its stamp,
+// and the next one begins then.
 //
-// A small block may have no stamp of its own (nursery.h, nursery_pass_block). It counts from its
-// thread's latest stamp on, and came at an unknown moment between that and the thread's next one.
-// Until then it is early: the true height may be lower by it.
+// A block of a signal handler may have a stamp before that of the event that it interrupted. It is
+// early until its thread's next event: the true height may be lower by it.
 //
-// Two more things may raise the true peak: blocks that a thread held back before other threads came
-// (nursery.h), and the heap of a process that was found dead without a record of its exit, which
-// may have lived until that moment (a ghost).
+// The heap of a process that was found dead without a record of its exit may have lived until that
+// moment (a ghost).
 //
 // Flights matter to the allocator. In the program's own order, by its stamps, no block is in
-// flight, and only early blocks, ghosts of processes and held back blocks leave a doubt
-// (order_upper_bytes).
+// flight, and only early blocks and ghosts of processes leave a doubt (order_upper_bytes).
 //
 // While one thread records, nothing has a stamp, and the peak is exact.
 // Context: H, one thread; no allocation.
@@ -72,7 +68,6 @@ struct peak_bound {
     uint64_t order_upper_bytes; // the same without flights
     uint64_t flight_bytes;      // of all threads
     uint64_t early_bytes;       // of all threads and ghosts
-    uint64_t unseen_bytes;      // held back by threads that were alone
     uint64_t latest_stamp;      // of the counted events
     uint64_t peak_stamp;        // of the peak
     uint64_t below_bytes;       // the true peak may be lower by so much
@@ -104,11 +99,8 @@ void peak_bound_freed(struct peak_bound *bound,
                       uint64_t bytes,
                       uint64_t live_bytes);
 
-// Note that a block that was held back is live from now on.
+// Note that a block without a stamp is live from now on.
 void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_bytes);
-
-// Note `bytes` that were live in addition at an unknown moment.
-void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes);
 
 // Note that the thread has finished its latest events by `stamp`, which may be later than events
 // that are noted from now on. Its next event begins then.
@@ -128,9 +120,6 @@ static inline void peak_bound_peaked(struct peak_bound *bound)
     bound->peak_stamp = bound->latest_stamp;
     bound->below_bytes = bound->early_bytes;
 }
-
-// Set the bytes of blocks that threads hold back and that have not been read.
-void peak_bound_unseen(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes);
 
 // Note that a process left the sum with `bytes`. It may have lived until `until_stamp`; 0: the
 // moment of its end is known.

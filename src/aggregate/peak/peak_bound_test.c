@@ -313,12 +313,6 @@ static void only_flights_are_left_out_of_the_programs_order(void **state)
     peak_bound_allocated(&bound, &other, 30, 80, 120);
     assert_int_equal(peak_bound_above(&bound, 120), 60);
     assert_int_equal(peak_bound_order_above(&bound, 120), 0);
-    peak_bound_unseen(&bound, 7, 120);
-    assert_int_equal(peak_bound_above(&bound, 120), 67);
-    assert_int_equal(peak_bound_order_above(&bound, 120), 7);
-    peak_bound_besides(&bound, 5, 120);
-    assert_int_equal(peak_bound_above(&bound, 120), 72);
-    assert_int_equal(peak_bound_order_above(&bound, 120), 12);
 }
 
 // A thread is found asleep, or to have ended, while events that precede that moment are uncounted.

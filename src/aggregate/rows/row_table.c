@@ -92,44 +92,10 @@ static struct bucket_set *histogram_of(struct row_extra *extra, const struct row
     return &extra->histograms[note->change == ROW_FREED || note->change == ROW_FREED_MORE];
 }
 
-static bool is_pair(const struct row_note *note)
-{
-    return note->change == ROW_PAIRED || note->change == ROW_PAIRED_TEMPORARY;
-}
-
 // Prefetch the count of `note`; its row is in the cache.
 static inline void prefetch_count(const struct row_table *table, const struct row_note *note)
 {
-    struct row_extra *extra = table->extras.items + note->row;
-    bucket_set_prefetch(histogram_of(extra, note), note->bucket);
-    if (is_pair(note)) {
-        bucket_set_prefetch(&extra->histograms[ROW_FREED], rec_bucket_of(0));
-    }
-}
-
-static enum err count_pairs(struct row_table *table, const struct row_note *note)
-{
-    struct rec_row *r = table->rows.items + note->row;
-    struct row_extra *extra = table->extras.items + note->row;
-    const uint32_t count = note->count;
-    const uint64_t bytes = note->size_bytes;
-    const bool is_temporary = note->change == ROW_PAIRED_TEMPORARY;
-    const uint32_t at_once = rec_bucket_of(0);
-    TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table)));
-    TRY(bucket_set_add(&extra->histograms[ROW_ALLOCATED], note->bucket, bytes, r->allocations,
-                       r->allocated_bytes));
-    TRY(bucket_set_add(&extra->histograms[ROW_FREED], at_once, bytes, r->frees, r->freed_bytes));
-    bucket_set_add_more(&extra->histograms[ROW_ALLOCATED], note->bucket, count - 1, 0);
-    bucket_set_add_more(&extra->histograms[ROW_FREED], at_once, count - 1, 0);
-    row_commit_peak(r, extra, note->peak_number);
-    r->allocations += count;
-    r->allocated_bytes += bytes;
-    r->frees += count;
-    r->freed_bytes += bytes;
-    r->temporary += is_temporary ? count : 0;
-    r->temporary_bytes += is_temporary ? bytes : 0;
-    r->own_peak_bytes = max_u64(r->own_peak_bytes, note->mean_bytes);
-    return ERR_OK;
+    bucket_set_prefetch(histogram_of(table->extras.items + note->row, note), note->bucket);
 }
 
 // Merge the share of the latest peak, as session/books/peak_share.h: what the row held before the
@@ -198,15 +164,6 @@ static enum err count_temporary(struct row_table *table, const struct row_note *
     return ERR_OK;
 }
 
-static void count_at_peak(struct row_table *table, const struct row_note *note)
-{
-    struct rec_row *row = table->rows.items + note->row;
-    row_commit_peak(row, table->extras.items + note->row, note->peak_number);
-    row->peak_bytes += note->size_bytes;
-    row->peak_blocks++;
-    row->own_peak_bytes = max_u64(row->own_peak_bytes, row->peak_bytes);
-}
-
 // It has the bucket of the previous note.
 static NOINLINE enum err count_more(struct row_table *table, const struct row_note *note)
 {
@@ -229,14 +186,8 @@ static enum err count_other(struct row_table *table, const struct row_note *note
     case ROW_ALLOCATED:
     case ROW_FREED:
         break; // count_block
-    case ROW_PAIRED:
-    case ROW_PAIRED_TEMPORARY:
-        return count_pairs(table, note);
     case ROW_WAS_TEMPORARY:
         return count_temporary(table, note);
-    case ROW_WAS_AT_PEAK:
-        count_at_peak(table, note);
-        break;
     case ROW_ALLOCATED_MORE:
     case ROW_FREED_MORE:
         return count_more(table, note);

@@ -36,10 +36,7 @@ DEFINE_VEC(rec_row_vec, struct rec_row);
 enum row_change {
     ROW_ALLOCATED,
     ROW_FREED,
-    ROW_PAIRED,
-    ROW_PAIRED_TEMPORARY,
     ROW_WAS_TEMPORARY,
-    ROW_WAS_AT_PEAK,
     ROW_ALLOCATED_MORE, // the sampling weight of the previous note, minus 1
     ROW_FREED_MORE,
 };
@@ -55,13 +52,12 @@ DEFINE_VEC(row_extra_vec, struct row_extra);
 
 // A change of a row that is not counted yet.
 struct row_note {
-    uint64_t size_bytes;  // ROW_PAIRED*: sum of all
+    uint64_t size_bytes;
     uint64_t peak_number; // at the time of the change
     uint32_t row;
-    uint32_t count;      // number of blocks, except ROW_ALLOCATED and ROW_FREED, which mean one
-    uint32_t mean_bytes; // ROW_PAIRED*: mean size
-    uint16_t change;     // enum row_change
-    uint16_t bucket;     // of the size; ROW_FREED*: of the lifetime
+    uint32_t count;  // number of blocks, except ROW_ALLOCATED and ROW_FREED, which mean one
+    uint16_t change; // enum row_change
+    uint16_t bucket; // of the size; ROW_FREED*: of the lifetime
 };
 _Static_assert(sizeof(struct row_note) == 32, "all notes together stay in the nearest cache");
 
@@ -253,22 +249,6 @@ ALWAYS_INLINE MUST_USE enum err row_table_count_freed(struct row_table *table,
     return row_table_count_block(table, &note, row_table_step(table));
 }
 
-// Note coalesced pairs: the row allocated `count` > 0 blocks of `bytes` in all, whose sizes have
-// one bucket, and freed them at once. Its live bytes in between are unknown, but one block was at
-// least as large as the mean.
-static inline MUST_USE enum err row_table_paired(
-    struct row_table *table, uint32_t row, uint32_t count, uint64_t bytes, bool is_temporary)
-{
-    struct row_note *note = row_table_note(table, row);
-    const uint64_t mean_bytes = count == 1 ? bytes : bytes / count;
-    note->size_bytes = bytes;
-    note->count = count;
-    note->mean_bytes = mean_bytes < UINT32_MAX ? (uint32_t)mean_bytes : UINT32_MAX;
-    note->change = is_temporary ? ROW_PAIRED_TEMPORARY : ROW_PAIRED;
-    note->bucket = (uint16_t)rec_bucket_of(mean_bytes);
-    return row_table_noted(table);
-}
-
 // Return whether any block of the row has had a sampling weight above 1.
 static inline bool row_table_is_weighted(const struct row_table *table, uint32_t row)
 {
@@ -296,17 +276,6 @@ row_table_was_temporary(struct row_table *table, uint32_t row, uint64_t size_byt
     note->size_bytes = size_bytes;
     note->count = count;
     note->change = ROW_WAS_TEMPORARY;
-    return row_table_noted(table);
-}
-
-// Note that the row held one more block at the latest peak, which was set just now.
-static inline MUST_USE enum err
-row_table_was_at_peak(struct row_table *table, uint32_t row, uint64_t size_bytes)
-{
-    struct row_note *note = row_table_note(table, row);
-    note->size_bytes = size_bytes;
-    note->change = ROW_WAS_AT_PEAK;
-    note->bucket = 0;
     return row_table_noted(table);
 }
 

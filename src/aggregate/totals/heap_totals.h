@@ -76,10 +76,8 @@ static inline void heap_totals_lower(struct heap_totals *totals, uint64_t count,
     totals->live_blocks -= count;
 }
 
-// Note that all_bytes are live, in `more` blocks besides live_blocks. Return whether it is a new
-// peak.
-static inline bool
-heap_totals_note_height(struct heap_totals *totals, uint64_t more, uint64_t all_bytes)
+// Note that all_bytes are live. Return whether it is a new peak.
+static inline bool heap_totals_note_height(struct heap_totals *totals, uint64_t all_bytes)
 {
     if (all_bytes > totals->sums.slice_max_bytes) {
         totals->sums.slice_max_bytes = all_bytes;
@@ -88,7 +86,7 @@ heap_totals_note_height(struct heap_totals *totals, uint64_t more, uint64_t all_
         return false;
     }
     totals->peak_bytes = all_bytes;
-    totals->peak_blocks = totals->live_blocks + more;
+    totals->peak_blocks = totals->live_blocks;
     totals->peak_time_ms = totals->now_ms;
     totals->rows.peak_number++;
     return true;
@@ -100,7 +98,7 @@ heap_totals_allocated(struct heap_totals *totals, uint32_t row, uint64_t size_by
 {
     TRY(row_table_allocated(&totals->rows, row, size_bytes));
     heap_totals_raise(totals, 1, size_bytes);
-    (void)heap_totals_note_height(totals, 0, totals->sums.live_bytes);
+    (void)heap_totals_note_height(totals, totals->sums.live_bytes);
     return ERR_OK;
 }
 

@@ -74,17 +74,12 @@ uint64_t drain_events(const struct drain *drain)
     return events;
 }
 
-static uint64_t changes_of(const struct drain_lane *lane)
-{
-    return lane->reader.events - lane->reader.passing_events;
-}
-
 uint64_t drain_changes_of(const struct drain *drain, uint32_t slot)
 {
     uint64_t changes = slot < SESSION_MAX_PROCESSES ? drain->processes[slot].ended_changes : 0;
     for (uint32_t i = 0; i < drain->active_count; i++) {
         const struct drain_lane *lane = drain->lanes[drain->active[i]];
-        changes += lane->process == slot ? changes_of(lane) : 0;
+        changes += lane->process == slot ? lane->reader.events : 0;
     }
     return changes;
 }
@@ -277,7 +272,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     aggregator_thread_end(drain->aggregator, &lane->reader.thread, latest_end_of(drain, process),
                           end_of_thread(drain, process));
     process->lane_count--;
-    process->ended_changes += changes_of(lane);
+    process->ended_changes += lane->reader.events;
     // Relaxed: its writer is dead.
     process->killed_threads +=
         process->is_dead && atomic_load_explicit(&lane->reader.consumer.lane->state,

@@ -147,44 +147,6 @@ static enum err add_growth(struct lane_reader *reader,
     return aggregator_grew(aggregator, row, old_bytes, record->size_bytes);
 }
 
-static inline enum err add_pair(struct lane_reader *reader,
-                                struct aggregator *aggregator,
-                                const struct wire_record *record)
-{
-    uint32_t row;
-    TRY(lane_dictionary_row(&reader->dictionary, &reader->thread, aggregator, record->slot, &row));
-    if (record->count == 0) {
-        return ERR_CORRUPT;
-    }
-    const bool is_temporary =
-        record->tag == WIRE_PAIR_TEMPORARY || record->tag == WIRE_PAIRS_TEMPORARY;
-    reader->events += (uint64_t)2 * record->count;
-    reader->passing_events += (uint64_t)2 * record->count;
-    return aggregator_pairs(aggregator, row, record->count, record->size_bytes, is_temporary);
-}
-
-// Add blocks that were freed after a high-water mark.
-static enum err add_high_water(struct lane_reader *reader,
-                               struct aggregator *aggregator,
-                               const struct wire_record *record)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < record->count; i++) {
-        bytes += record->payload[i] & WIRE_SIZE_MAX;
-    }
-    if (!aggregator_high_water(aggregator, &reader->thread, record->count, bytes)) {
-        return ERR_OK;
-    }
-    for (uint32_t i = 0; i < record->count; i++) {
-        uint32_t row;
-        TRY(lane_dictionary_row(&reader->dictionary, &reader->thread, aggregator,
-                                (uint32_t)(record->payload[i] >> WIRE_SIZE_BITS), &row));
-        TRY(row_table_was_at_peak(&aggregator->totals.rows, row,
-                                  record->payload[i] & WIRE_SIZE_MAX));
-    }
-    return ERR_OK;
-}
-
 static enum err add_entry(struct lane_reader *reader,
                           struct aggregator *aggregator,
                           const struct wire_record *record)
@@ -226,11 +188,6 @@ static enum err add_record(struct lane_reader *reader,
         TRY(row_of_record(reader, aggregator, record, &row));
         reader->events++;
         return aggregator_allocate(aggregator, thread, record->address, row, record->size_bytes);
-    case WIRE_ALLOC_LATE:
-        TRY(row_of_record(reader, aggregator, record, &row));
-        reader->events++;
-        return aggregator_allocate_late(aggregator, thread, record->address, row,
-                                        record->size_bytes, record->stamp);
     case WIRE_ALLOC_SAMPLED:
         TRY(row_of_record(reader, aggregator, record, &row));
         reader->events++;
@@ -241,15 +198,8 @@ static enum err add_record(struct lane_reader *reader,
     case WIRE_REALLOC_TEMPORARY:
     case WIRE_REALLOC_LARGE_TEMPORARY:
         return add_moved(reader, aggregator, record);
-    case WIRE_PAIR:
-    case WIRE_PAIR_TEMPORARY:
-    case WIRE_PAIRS:
-    case WIRE_PAIRS_TEMPORARY:
-        return add_pair(reader, aggregator, record);
     case WIRE_GREW:
         return add_growth(reader, aggregator, record);
-    case WIRE_HIGH_WATER:
-        return add_high_water(reader, aggregator, record);
     case WIRE_STACK:
         return lane_dictionary_add_stack(&reader->dictionary, thread->process, aggregator, record);
     case WIRE_MODULE:
@@ -318,7 +268,7 @@ static enum err add_time(struct lane_reader *reader,
     uint64_t tick = time_ms < latest_ms ? time_ms : latest_ms;
     tick = max_u64(tick, reader->thread.tick_ms);
     TRY(aggregator_tick(aggregator, tick));
-    aggregator_thread_tick(aggregator, &reader->thread, tick);
+    reader->thread.tick_ms = tick;
     return ERR_OK;
 }
 

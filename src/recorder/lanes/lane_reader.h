@@ -36,14 +36,13 @@ struct lane_reader {
     struct aggregator_thread thread;
     struct lane_dictionary dictionary;
     struct lane_texts texts;
-    uint64_t *piece;         // owned: LANE_READER_PIECE_WORDS words, NULL until the first one
-    size_t piece_len;        // words copied
-    size_t piece_at;         // words counted
-    size_t fetched;          // words prefetched
-    uint64_t next_stamp;     // of the first unread record; 0: none, or not known yet
-    uint64_t lie_stamp;      // replaces later stamps after an impossible one; 0: none so far
-    uint64_t events;         // allocations and frees counted in all
-    uint64_t passing_events; // of these, of blocks that lived between two records only
+    uint64_t *piece;      // owned: LANE_READER_PIECE_WORDS words, NULL until the first one
+    size_t piece_len;     // words copied
+    size_t piece_at;      // words counted
+    size_t fetched;       // words prefetched
+    uint64_t next_stamp;  // of the first unread record; 0: none, or not known yet
+    uint64_t lie_stamp;   // replaces later stamps after an impossible one; 0: none so far
+    uint64_t events;      // allocations and frees counted in all
     struct u64_vec taken; // records taken from the thread's book, behind the ring's byte taken_pos
     uint64_t taken_pos;
     struct lane_query query;

@@ -98,19 +98,11 @@ static uint32_t text_bytes(uint64_t head)
 // The lengths in words of the records that say no length; 0 for the others and for the records that
 // wire_decode handles itself.
 static const uint8_t fixed_words[] = {
-    [WIRE_ALLOC_LARGE] = 3,
-    [WIRE_ALLOC_LATE] = 3,
-    [WIRE_ALLOC_SAMPLED] = 3,
-    [WIRE_REALLOC_LARGE] = 4,
-    [WIRE_REALLOC_LARGE_TEMPORARY] = 4,
-    [WIRE_PAIRS] = 2,
-    [WIRE_PAIRS_TEMPORARY] = 2,
-    [WIRE_UNSAMPLED] = 2,
-    [WIRE_GREW] = 2,
-    [WIRE_MAPPING] = 7,
-    [WIRE_EVENT] = 2,
-    [WIRE_QUERY] = 1,
-    [WIRE_ROW] = 1,
+    [WIRE_ALLOC_LARGE] = 3,   [WIRE_ALLOC_SAMPLED] = 3,
+    [WIRE_REALLOC_LARGE] = 4, [WIRE_REALLOC_LARGE_TEMPORARY] = 4,
+    [WIRE_UNSAMPLED] = 2,     [WIRE_GREW] = 2,
+    [WIRE_MAPPING] = 7,       [WIRE_EVENT] = 2,
+    [WIRE_QUERY] = 1,         [WIRE_ROW] = 1,
 };
 
 // Return the length in words of a record that wire_decode does not handle itself; 0 if the record
@@ -122,8 +114,6 @@ static uint64_t record_words(uint64_t head)
     switch (tag) {
     case WIRE_PAD:
         return rest <= LANE_RING_BYTES_MAX / sizeof(uint64_t) ? rest : 0;
-    case WIRE_HIGH_WATER:
-        return rest <= WIRE_HIGH_WATER_MAX ? 1 + rest : 0;
     case WIRE_BOOK:
         return book_record_words(head);
     case WIRE_STACK:
@@ -159,10 +149,6 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[2];
         out->old_address = 0;
-    } else if (out->tag == WIRE_ALLOC_LATE) {
-        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
-        out->size_bytes = words[1] & WIRE_SIZE_MAX;
-        out->stamp = words[2];
     } else if (out->tag == WIRE_ALLOC_SAMPLED) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[1] & WIRE_SIZE_MAX;
@@ -174,15 +160,9 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[1] & WIRE_SIZE_MAX;
     } else if (out->tag == WIRE_UNSAMPLED) {
-        out->size_bytes = wire_pairs_bytes(words[1]);
-        out->count = wire_pairs_count(words[1]);
+        out->size_bytes = wire_lost_bytes(words[1]);
+        out->count = wire_lost_count(words[1]);
         return wire_unsampled_grain(out->address) <= WIRE_GRAIN_MAX ? WIRE_DECODED : WIRE_MALFORMED;
-    } else if (out->tag == WIRE_PAIRS || out->tag == WIRE_PAIRS_TEMPORARY) {
-        out->slot = wire_pair_slot(head);
-        out->size_bytes = wire_pairs_bytes(words[1]);
-        out->count = wire_pairs_count(words[1]);
-    } else if (out->tag == WIRE_HIGH_WATER) {
-        out->count = (uint32_t)(head >> 8);
     } else if (out->tag == WIRE_REALLOC_LARGE || out->tag == WIRE_REALLOC_LARGE_TEMPORARY) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->old_address = words[2];
@@ -190,10 +170,10 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
     } else if (out->tag == WIRE_MAPPING) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
     } else if (out->tag == WIRE_EVENT) {
-        out->slot = wire_pair_slot(head);
+        out->slot = wire_head_slot(head);
         out->size_bytes = words[1];
     } else if (out->tag == WIRE_ROW) {
-        out->slot = wire_pair_slot(head);
+        out->slot = wire_head_slot(head);
         out->count = (uint32_t)(head >> (8 + WIRE_SLOT_BITS)) & WORD_ROW_MAX;
     } else if (out->tag == WIRE_QUERY) {
         out->count = (uint32_t)(head >> 8);

@@ -58,14 +58,13 @@ struct wire_record {
     // UNSAMPLED: bytes and grain (wire_unsampled_bytes)
     uint64_t address;
     uint64_t old_address; // REALLOC*
-    // ALLOC*, REALLOC*; PAIR*: sum; EVENT: weight; UNSAMPLED: no longer followed
+    // ALLOC*, REALLOC*; EVENT: weight; UNSAMPLED: no longer followed
     // GREW: new size
     uint64_t size_bytes;
-    uint64_t stamp;          // ALLOC_LATE: the allocation is later
-    uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT, GREW; QUERY: what
+    uint32_t slot;           // ALLOC*, REALLOC*, STACK, MAPPING, EVENT, GREW; QUERY: what
     uint32_t level;          // ALLOC_SAMPLED: of sampling; QUERY: scope
-    uint32_t count;          // PAIR*, HIGH_WATER, UNSAMPLED: how many; QUERY: its number
-    const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, HIGH_WATER: the words after the first
+    uint32_t count;          // UNSAMPLED: how many; QUERY, ROW: its number
+    const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, BOOK: the words after the first
 };
 
 enum wire_result {
@@ -96,13 +95,6 @@ wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
     if (out->tag == WIRE_FREE || out->tag == WIRE_STAMP || out->tag == WIRE_TICK ||
         out->tag == WIRE_FREE_TEMPORARY) {
         out->words = 1;
-        return WIRE_DECODED;
-    }
-    if (out->tag == WIRE_PAIR || out->tag == WIRE_PAIR_TEMPORARY) {
-        out->words = 1;
-        out->slot = wire_pair_slot(head);
-        out->size_bytes = wire_pair_size(head);
-        out->count = 1;
         return WIRE_DECODED;
     }
     if (LIKELY(out->tag == WIRE_ALLOC || out->tag == WIRE_REALLOC ||

@@ -159,22 +159,11 @@ static void records_are_decoded_as_wire_h_says(void **state)
           .slot = SLOT,
           .size_bytes = UINT64_MAX,
           .old_address = 0x2000}},
-        {{WIRE_PAIR | (uint64_t)SLOT << 8 | (uint64_t)99 << 32},
-         {.tag = WIRE_PAIR,
-          .words = 1,
-          .address = SLOT | (uint64_t)99 << 24,
-          .slot = SLOT,
-          .size_bytes = 99,
-          .count = 1}},
-        {{WIRE_PAIRS_TEMPORARY | (uint64_t)SLOT << 8, UINT64_MAX - 1},
-         {.tag = WIRE_PAIRS_TEMPORARY,
+        {{WIRE_UNSAMPLED, UINT64_MAX - 1},
+         {.tag = WIRE_UNSAMPLED,
           .words = 2,
-          .address = SLOT,
-          .slot = SLOT,
           .size_bytes = ((uint64_t)1 << 40) - 1,
           .count = (1u << 24) - 2}},
-        {{WIRE_HIGH_WATER | 1 << 8, 8},
-         {.tag = WIRE_HIGH_WATER, .words = 2, .address = 1, .count = 1}},
         {{WIRE_EVENT | SLOT << 8, UINT64_MAX},
          {.tag = WIRE_EVENT, .words = 2, .address = SLOT, .slot = SLOT, .size_bytes = UINT64_MAX}},
         {{WIRE_GREW | 4000 << 8, (uint64_t)SLOT << 40 | 4096},
@@ -229,17 +218,16 @@ static void what_is_no_record_is_malformed(void **state)
 {
     (void)state;
     static const uint64_t heads[] = {
-        0,                                                // no tag
-        31,                                               // unknown
-        0xff,                                             // unknown
-        WIRE_PAD,                                         // of no words
-        WIRE_PAD | (uint64_t)1 << 40,                     // beyond any ring
-        WIRE_STACK | 129 << 8,                            // too many frames
-        WIRE_MODULE | (uint64_t)4095 << 8,                // the reserved slot of a truncation
-        WIRE_MODULE | 1 << 8 | (uint64_t)0xffff << 32,    // longer than any record
-        WIRE_TEXT | (uint64_t)4097 << 24,                 // too long
-        WIRE_HIGH_WATER | (WIRE_HIGH_WATER_MAX + 1) << 8, // too many blocks
-        WIRE_HIGH_WATER | ~(uint64_t)0xff,                // far too many
+        0,                                             // no tag
+        31,                                            // unknown
+        0xff,                                          // unknown
+        WIRE_PAD,                                      // of no words
+        WIRE_PAD | (uint64_t)1 << 40,                  // beyond any ring
+        WIRE_STACK | 129 << 8,                         // too many frames
+        WIRE_MODULE | (uint64_t)4095 << 8,             // the reserved slot of a truncation
+        WIRE_MODULE | 1 << 8 | (uint64_t)0xffff << 32, // longer than any record
+        WIRE_TEXT | (uint64_t)4097 << 24,              // too long
+        14,                                            // of an earlier version
     };
     const uint64_t zeros[64] = {0};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {

@@ -45,10 +45,10 @@ static void send_balance(struct sampler *s)
     if (word == NULL) {
         return;
     }
-    const uint64_t blocks = min_u64(s->forgotten_blocks, WIRE_PAIRS_COUNT_MAX);
+    const uint64_t blocks = min_u64(s->forgotten_blocks, WIRE_COUNT_MAX);
     const uint64_t bytes = min_u64(s->forgotten_bytes, WIRE_SIZE_MAX);
     word[0] = wire_unsampled(s->balance_bytes, doublings);
-    word[1] = wire_pairs_sums(blocks, bytes);
+    word[1] = wire_lost(blocks, bytes);
     lane_producer_advance(p, 2);
     lane_producer_publish(p);
     s->forgotten_blocks -= blocks;
