@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/aggregator_mapping.h"
-#include "base/page.h"
 
 #include "aggregate/aggregator.h"
+#include "host/memory/page_size.h"
 
 enum {
     KIND_BITS = 3,

@@ -10,6 +10,7 @@
 
 #include "aggregate/aggregator.h"
 #include "base/compiler.h"
+#include "host/memory/page_size.h"
 
 #define PAGE ((uint64_t)4096)
 #define BASE ((uint64_t)16 << 20)
@@ -210,6 +211,7 @@ static void what_makes_no_sense_is_refused(void **state)
 
 int main(void)
 {
+    g_page_bits = 12; // addresses here are drawn so, whatever this kernel has
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_moves_belongs_to_who_moved_it),
         cmocka_unit_test(a_break_that_grows_by_bytes_counts_whole_pages_once),

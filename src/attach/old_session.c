@@ -7,6 +7,7 @@
 
 #include "attach/agent_bytes.h"
 #include "base/compiler.h"
+#include "host/memory/page_size.h"
 #include "inject/agent_image.h"
 #include "inject/process/target_reading.h"
 #include "inject/process/threads/stop_scan.h"
@@ -53,7 +54,7 @@ static enum err find_agent(const struct attach *attach, struct address_range *ou
 {
     struct err_info unused = {0};
     CLEANUP(agent_image_release) struct agent_image image = {0};
-    TRY(agent_image_init(&image, agent_bytes(), &unused));
+    TRY(agent_image_init(&image, agent_bytes(), page_bytes(), &unused));
     *out = (struct address_range){.start = attach->inject.image_addr,
                                   .end = attach->inject.image_addr + image.span};
     return ERR_OK;
@@ -68,7 +69,8 @@ static bool is_reserved(const struct target_process *target,
     const struct target_mapping *first = target_process_mapping_at(target, session);
     return first != NULL && first->start == session && first->inode != 0 && first->file_off == 0 &&
            strcmp(target_process_path(target, first->path), "/memfd:cairn-session") == 0 &&
-           mapping->inode == first->inode && mapping->path == first->path && mapping->prot == 0 &&
+           mapping->inode == first->inode && mapping->prot == 0 &&
+           target_process_is_path(target, mapping->path, first->path) &&
            mapping->start >= session + SESSION_LANES_OFFSET &&
            mapping->end <= session + SESSION_FILE_BYTES_MAX &&
            mapping->file_off == mapping->start - session;

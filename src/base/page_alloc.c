@@ -11,17 +11,12 @@ static struct {
     _Atomic(_Atomic uint64_t *) place; // a second copy; NULL: none
 } g_pages;
 
-static size_t whole_pages(size_t len_bytes)
-{
-    return page_end(len_bytes);
-}
-
 static uint64_t note_of(const void *memory, size_t len_bytes)
 {
-    const uint64_t pages_max = ((uint64_t)1 << PAGE_NOTE_PAGES_BITS) - 1;
-    const uint64_t pages = whole_pages(len_bytes) / PAGE_BYTES;
-    return (uint64_t)(uintptr_t)memory / PAGE_BYTES << PAGE_NOTE_PAGES_BITS |
-           (pages < pages_max ? pages : pages_max);
+    const uint64_t grains_max = ((uint64_t)1 << PAGE_NOTE_GRAINS_BITS) - 1;
+    const uint64_t grains = grain_end(len_bytes) / PAGE_GRAIN;
+    return (uint64_t)(uintptr_t)memory / PAGE_GRAIN << PAGE_NOTE_GRAINS_BITS |
+           (grains < grains_max ? grains : grains_max);
 }
 
 // Replace the first note that is `from` by `to`. If there is none, there is no room.
@@ -46,7 +41,7 @@ void *page_alloc(size_t len_bytes)
     if (len_bytes == 0 || len_bytes > PTRDIFF_MAX) {
         return NULL;
     }
-    long result = sys_mmap(NULL, whole_pages(len_bytes), PROT_READ | PROT_WRITE,
+    long result = sys_mmap(NULL, grain_end(len_bytes), PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (sys_failed(result)) {
         return NULL;
@@ -59,7 +54,7 @@ void page_free(void *memory, size_t len_bytes)
 {
     if (memory != NULL) {
         change_note(note_of(memory, len_bytes), 0);
-        (void)sys_munmap(memory, whole_pages(len_bytes)); // fails only for memory that is not ours
+        (void)sys_munmap(memory, grain_end(len_bytes)); // fails only for memory that is not ours
     }
 }
 

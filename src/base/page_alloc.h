@@ -12,8 +12,9 @@
 
 #include "base/page.h"
 
-#define PAGE_NOTES_MAX       16u
-#define PAGE_NOTE_PAGES_BITS 19u // of a note: page number << 19 | pages; 0 is an empty note
+#define PAGE_NOTES_MAX 16u
+// Of a note: start / PAGE_GRAIN << 19 | length / PAGE_GRAIN, rounded up; 0 is an empty note.
+#define PAGE_NOTE_GRAINS_BITS 19u
 
 // Map at least `len_bytes`, rounded up to whole pages. NULL if the kernel refuses.
 void *page_alloc(size_t len_bytes);

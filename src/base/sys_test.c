@@ -59,16 +59,16 @@ static void a_file_is_opened_close_on_exec_and_read(void **state)
 static void readable_means_mapped_and_permitted(void **state)
 {
     (void)state;
-    uint8_t *pages = page_alloc(2 * PAGE_BYTES);
+    uint8_t *pages = page_alloc(2 * PAGE_GRAIN);
     assert_non_null(pages);
     uint64_t addr = (uint64_t)pages;
     assert_true(sys_is_readable(addr));
-    assert_true(sys_is_readable(addr + PAGE_BYTES));
-    assert_int_equal(sys_mprotect(pages + PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
-    assert_true(sys_is_readable(addr + PAGE_BYTES - 8));
-    assert_false(sys_is_readable(addr + PAGE_BYTES - 7));
-    assert_false(sys_is_readable(addr + PAGE_BYTES));
-    page_free(pages, 2 * PAGE_BYTES);
+    assert_true(sys_is_readable(addr + PAGE_GRAIN));
+    assert_int_equal(sys_mprotect(pages + PAGE_GRAIN, PAGE_GRAIN, PROT_NONE), 0);
+    assert_true(sys_is_readable(addr + PAGE_GRAIN - 8));
+    assert_false(sys_is_readable(addr + PAGE_GRAIN - 7));
+    assert_false(sys_is_readable(addr + PAGE_GRAIN));
+    page_free(pages, 2 * PAGE_GRAIN);
     assert_false(sys_is_readable(addr));
     assert_false(sys_is_readable(0));
     assert_false(sys_is_readable(8));
@@ -85,13 +85,13 @@ static void readable_means_mapped_and_permitted(void **state)
 static void pages_are_zero_and_impossible_sizes_are_refused(void **state)
 {
     (void)state;
-    uint8_t *memory = page_alloc(3 * PAGE_BYTES - 5);
+    uint8_t *memory = page_alloc(3 * PAGE_GRAIN - 5);
     assert_non_null(memory);
-    for (size_t i = 0; i < 3 * PAGE_BYTES; i++) {
+    for (size_t i = 0; i < 3 * PAGE_GRAIN; i++) {
         assert_int_equal(memory[i], 0);
         memory[i] = 0xff;
     }
-    page_free(memory, 3 * PAGE_BYTES - 5);
+    page_free(memory, 3 * PAGE_GRAIN - 5);
     page_free(NULL, 1);
     assert_null(page_alloc(0));
     assert_null(page_alloc(SIZE_MAX));
@@ -102,7 +102,7 @@ static void a_futex_wakes_its_sleeper_in_another_process(void **state)
 {
     (void)state;
     uint32_t *word =
-        mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, PAGE_GRAIN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(word != MAP_FAILED);
     assert_int_equal(sys_futex_wait(word, 1, NULL), -EAGAIN);
     const struct timespec short_time = {.tv_nsec = 1000};
@@ -120,7 +120,7 @@ static void a_futex_wakes_its_sleeper_in_another_process(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 7);
-    munmap(word, PAGE_BYTES);
+    munmap(word, PAGE_GRAIN);
 }
 
 // Check that nothing is readable, and nothing happens, while system calls are forbidden.
@@ -134,7 +134,7 @@ static void forbidden_calls_are_refused_without_the_kernel(void **state)
     assert_false(sys_is_readable((uint64_t)&word & ~(uint64_t)7));
     assert_int_equal(sys_getpid(), -EPERM);
     assert_int_equal(sys_open("/dev/null", O_RDONLY, 0), -EPERM);
-    assert_int_equal(sys_mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+    assert_int_equal(sys_mmap(NULL, PAGE_GRAIN, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
                      -EPERM);
     assert_int_equal(sys_futex_wait((const uint32_t *)(const void *)&word, 0, NULL), -EPERM);
     sys_forbid(false);

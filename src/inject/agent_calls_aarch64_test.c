@@ -440,8 +440,9 @@ static void an_image_of_another_machine_is_refused(void **state)
     put_u16(bytes + offsetof(Elf64_Ehdr, e_machine), EM_X86_64);
     struct agent_image image;
     struct err_info info = {0};
-    assert_int_equal(agent_image_init(&image, (struct bytes){bytes, agent_here_file().len}, &info),
-                     ERR_INVALID);
+    assert_int_equal(
+        agent_image_init(&image, (struct bytes){bytes, agent_here_file().len}, PAGE_GRAIN, &info),
+        ERR_INVALID);
     assert_string_equal(info.text, "the agent is not a shared object for AArch64");
     free(bytes);
 }

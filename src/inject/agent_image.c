@@ -42,17 +42,16 @@ static bool copy_header(struct bytes file, Elf64_Ehdr *out)
            out->e_shentsize == sizeof(Elf64_Shdr);
 }
 
-static bool add_segment(struct agent_image *image, const Elf64_Phdr *load)
+static bool add_segment(struct agent_image *image, const Elf64_Phdr *load, uint64_t page_bytes)
 {
-    const uint64_t mask = PAGE_BYTES - 1;
     if (image->segment_count == AGENT_SEGMENTS_MAX || load->p_vaddr > SPAN_MAX ||
         load->p_memsz > SPAN_MAX || load->p_filesz > load->p_memsz ||
-        (load->p_vaddr & ~mask) < image->span) {
+        page_start_of(load->p_vaddr, page_bytes) < image->span) {
         return false; // too large, or not on pages of its own
     }
     const struct agent_segment segment = {
-        .start = load->p_vaddr & ~mask,
-        .end = (load->p_vaddr + load->p_memsz + mask) & ~mask,
+        .start = page_start_of(load->p_vaddr, page_bytes),
+        .end = page_end_of(load->p_vaddr + load->p_memsz, page_bytes),
         .prot = ((load->p_flags & PF_R) != 0 ? PROT_READ : 0) |
                 ((load->p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
                 ((load->p_flags & PF_X) != 0 ? PROT_EXEC : 0),
@@ -62,7 +61,7 @@ static bool add_segment(struct agent_image *image, const Elf64_Phdr *load)
     return true;
 }
 
-static bool read_segments(struct agent_image *image)
+static bool read_segments(struct agent_image *image, uint64_t page_bytes)
 {
     Elf64_Ehdr header;
     if (!copy_header(image->file, &header)) {
@@ -71,7 +70,8 @@ static bool read_segments(struct agent_image *image)
     for (uint64_t i = 0; i < header.e_phnum; i++) {
         Elf64_Phdr load;
         if (!copy_entry(image->file, header.e_phoff, i, &load, sizeof(load)) ||
-            (load.p_type == PT_LOAD && load.p_memsz != 0 && !add_segment(image, &load))) {
+            (load.p_type == PT_LOAD && load.p_memsz != 0 &&
+             !add_segment(image, &load, page_bytes))) {
             return false;
         }
     }
@@ -130,10 +130,13 @@ static bool apply_relocation(struct agent_image *image, uint64_t addr, const Elf
     return true;
 }
 
-enum err agent_image_init(struct agent_image *image, struct bytes file, struct err_info *info)
+enum err agent_image_init(struct agent_image *image,
+                          struct bytes file,
+                          uint64_t page_bytes,
+                          struct err_info *info)
 {
     CLEANUP(agent_image_release) struct agent_image made = {.file = file};
-    if (!read_segments(&made)) {
+    if (!read_segments(&made, page_bytes)) {
         return err_set(info, ERR_INVALID, "the agent is not a shared object for " AGENT_IMAGE_NAME);
     }
     made.memory = calloc(1, made.span);

@@ -29,10 +29,12 @@ struct agent_image {
     size_t segment_count;
 };
 
-// Lay out `file`, which must outlive the image, for the address 0. ERR_INVALID if it is not such an
-// object, ERR_NO_MEMORY.
-enum err agent_image_init(struct agent_image *image, struct bytes file, struct err_info *info)
-    MUST_USE;
+// Lay out `file`, which must outlive the image, for the address 0 and pages of this size.
+// ERR_INVALID if it is not such an object, ERR_NO_MEMORY.
+enum err agent_image_init(struct agent_image *image,
+                          struct bytes file,
+                          uint64_t page_bytes,
+                          struct err_info *info) MUST_USE;
 void agent_image_release(struct agent_image *image); // accepts a zeroed one
 
 // Write the relocated words into the memory, for an image at `addr`. May be called again.

@@ -109,7 +109,7 @@ static void an_object_is_laid_out_and_moved(void **state)
     (void)state;
     const struct object object = make_object();
     CLEANUP(agent_image_release) struct agent_image image = {0};
-    assert_int_equal(agent_image_init(&image, bytes_of(&object), NULL), ERR_OK);
+    assert_int_equal(agent_image_init(&image, bytes_of(&object), PAGE, NULL), ERR_OK);
     assert_int_equal(image.segment_count, 2);
     assert_int_equal(image.segments[0].start, 0);
     assert_int_equal(image.segments[0].end, (AT(data) + PAGE - 1) / PAGE * PAGE);
@@ -222,7 +222,7 @@ static void one_field_decides(void **state)
         memcpy(copy, &object, len);
         CLEANUP(agent_image_release) struct agent_image image = {0};
         print_message("%s: %llx\n", changes[i].what, (unsigned long long)changes[i].value);
-        assert_int_equal(agent_image_init(&image, (struct bytes){copy, len}, &info),
+        assert_int_equal(agent_image_init(&image, (struct bytes){copy, len}, PAGE, &info),
                          changes[i].expected);
         assert_int_equal(info.text[0] != '\0', changes[i].expected != ERR_OK);
         if (changes[i].expected == ERR_OK) {
@@ -243,7 +243,8 @@ static void a_file_may_end_anywhere(void **state)
         assert_non_null(copy);
         memcpy(copy, &object, len);
         CLEANUP(agent_image_release) struct agent_image image = {0};
-        assert_int_equal(agent_image_init(&image, (struct bytes){copy, len}, NULL), ERR_INVALID);
+        assert_int_equal(agent_image_init(&image, (struct bytes){copy, len}, PAGE, NULL),
+                         ERR_INVALID);
         (void)agent_image_symbol((struct bytes){copy, len}, "one");
         free(copy);
     }
@@ -261,9 +262,44 @@ static void segments_have_a_bound(void **state)
         }
         object.segments[2].p_memsz = 2 * PAGE; // up to the next one's page
         CLEANUP(agent_image_release) struct agent_image image = {0};
-        assert_int_equal(agent_image_init(&image, bytes_of(&object), NULL),
+        assert_int_equal(agent_image_init(&image, bytes_of(&object), PAGE, NULL),
                          count == AGENT_SEGMENTS_MAX ? ERR_OK : ERR_INVALID);
         assert_int_equal(image.segment_count, count == AGENT_SEGMENTS_MAX ? count : 0);
+    }
+}
+
+// A segment takes whole pages. Two that share no small page may share a large one.
+static void segments_are_laid_out_for_pages_of_each_size(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t page_bytes;
+        uint64_t second; // address of the second segment
+        enum err err;
+        uint64_t start; // of its pages
+        uint64_t span;
+    } cases[] = {
+        {4 << 10, 0x1f010, ERR_OK, 0x1f000, 0x21000},
+        {16 << 10, 0x1f010, ERR_OK, 0x1c000, 0x24000},
+        {64 << 10, 0x1f010, ERR_OK, 0x10000, 0x30000},
+        {16 << 10, 3 * PAGE + 16, ERR_INVALID, 0, 0}, // on the first segment's page
+        {64 << 10, 3 * PAGE + 16, ERR_INVALID, 0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct object object = make_object();
+        object.head.e_phnum = 2;
+        object.segments[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_memsz = PAGE, .p_flags = PF_X};
+        object.segments[1] = (Elf64_Phdr){
+            .p_type = PT_LOAD, .p_vaddr = cases[i].second, .p_memsz = PAGE + 16, .p_flags = PF_W};
+        object.relocations[0].r_offset = cases[i].second + 8;
+        object.relocations[1].r_offset = cases[i].second + 16;
+        CLEANUP(agent_image_release) struct agent_image image = {0};
+        assert_int_equal(agent_image_init(&image, bytes_of(&object), cases[i].page_bytes, NULL),
+                         cases[i].err);
+        assert_int_equal(image.segment_count, cases[i].err == ERR_OK ? 2 : 0);
+        assert_int_equal(image.segments[1].start, cases[i].start);
+        assert_int_equal(image.segments[1].end, cases[i].span);
+        assert_int_equal(image.span, cases[i].span);
     }
 }
 
@@ -275,6 +311,7 @@ int main(void)
         cmocka_unit_test(one_field_decides),
         cmocka_unit_test(a_file_may_end_anywhere),
         cmocka_unit_test(segments_have_a_bound),
+        cmocka_unit_test(segments_are_laid_out_for_pages_of_each_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

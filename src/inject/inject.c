@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/minmax.h"
+#include "host/memory/page_size.h"
 #include "host/os/proc_file.h"
 #include "inject/agent_image.h"
 #include "inject/code/patch_plan.h"
@@ -35,7 +36,7 @@ static enum err write_note(struct inject *inject, struct err_info *info)
 static bool read_note(struct inject *inject, const struct target_mapping *code)
 {
     const struct target_process *target = &inject->target;
-    const uint64_t at = code->start + REMOTE_CODE_BYTES + REMOTE_LIST_BYTES;
+    const uint64_t at = code->start + remote_code_bytes() + REMOTE_LIST_BYTES;
     const struct target_mapping *data = target_process_mapping_at(target, at);
     if (code->inode != 0 || code->prot != (PROT_READ | PROT_EXEC) || data == NULL ||
         data->prot != (PROT_READ | PROT_WRITE) || data->inode != 0 ||
@@ -52,7 +53,7 @@ static void find_note(struct inject *inject)
 {
     for (size_t i = 0; i < inject->target.mappings.len; i++) {
         const struct target_mapping *code = inject->target.mappings.items + i;
-        if (code->end - code->start == REMOTE_CODE_BYTES && read_note(inject, code)) {
+        if (code->end - code->start == remote_code_bytes() && read_note(inject, code)) {
             inject->calls.page = code->start;
             inject->calls.next_slot = inject->note.next_slot;
             return;
@@ -153,7 +154,7 @@ enum err inject_map(struct inject *inject,
                     struct err_info *info)
 {
     CLEANUP(agent_image_release) struct agent_image laid_out = {0};
-    TRY(agent_image_init(&laid_out, image, info));
+    TRY(agent_image_init(&laid_out, image, page_bytes(), info));
     TRY(inject_mapping_image(inject, &laid_out, nears, count, info));
     TRY(inject_mapping_nears(inject, nears, count, info));
     inject->note.page = inject->calls.page;

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/minmax.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 #include "inject/process/address_gaps.h"
 #include "inject/process/target_reading.h"
 #include "inject/process/target_refusal.h"

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "inject/agent_image.h"
 #include "inject/code/patch_plan.h"
@@ -30,7 +31,7 @@
 enum {
     OLD = 7, // what the function returns
     NEW = 42,
-    SLOTS = REMOTE_CODE_BYTES / REMOTE_CODE_BYTES_MAX,
+    SLOTS = REMOTE_CODE_BYTES_MIN / REMOTE_CODE_BYTES_MAX,
 };
 #define REACH ((uint64_t)1 << 31)
 
@@ -152,7 +153,7 @@ static struct inject_near map_one(uint64_t bytes, uint64_t key)
 
 static void assert_mapped(uint64_t start, uint64_t end, int prot)
 {
-    for (uint64_t at = start; at < end; at += PAGE_BYTES) {
+    for (uint64_t at = start; at < end; at += page_bytes()) {
         const struct target_mapping *mapping = target_process_mapping_at(&f.inject.target, at);
         assert_non_null(mapping);
         assert_int_equal(mapping->prot, prot);
@@ -172,7 +173,7 @@ static void the_image_and_the_blocks_are_in_the_process(void **state)
     static const uint64_t sizes[] = {1, 4096, 4097, 20000};
     struct inject_near nears[ARRAY_LEN(sizes)];
     CLEANUP(agent_image_release) struct agent_image image = {0};
-    assert_int_equal(agent_image_init(&image, agent(), NULL), ERR_OK);
+    assert_int_equal(agent_image_init(&image, agent(), page_bytes(), NULL), ERR_OK);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         nears[i] = near_of(sizes[i], i);
     }
@@ -220,7 +221,7 @@ static void equal_memory_is_used_again(void **state)
     assert_int_not_equal(map_one(8193, 11).addr, first.addr);
     assert_int_not_equal(map_one(5000, 12).addr, first.addr);
     struct inject_near other = near_of(5000, 11);
-    other.module_start += PAGE_BYTES;
+    other.module_start += page_bytes();
     assert_int_equal(inject_map(&f.inject, agent(), &other, 1, &f.info), ERR_OK);
     assert_int_not_equal(other.addr, first.addr);
     assert_int_equal(f.inject.note.near_count, 4);
@@ -241,7 +242,7 @@ static void an_image_that_was_changed_is_not_used_again(void **state)
 {
     (void)state;
     CLEANUP(agent_image_release) struct agent_image image = {0};
-    assert_int_equal(agent_image_init(&image, agent(), NULL), ERR_OK);
+    assert_int_equal(agent_image_init(&image, agent(), page_bytes(), NULL), ERR_OK);
     (void)map_one(100, 1);
     const uint64_t first = f.inject.image_addr;
     for (size_t i = 0; i < image.segment_count; i++) { // its data may change
@@ -464,11 +465,12 @@ static void calls_are_made_in_their_order(void **state)
         assert_int_equal(calls->next_slot, run < SLOTS ? run + 1 : run - SLOTS + 1);
         assert_int_equal(child_says(&f.child), OLD);
     }
-    assert_int_equal(remote_calls_note(calls), calls->page + REMOTE_CODE_BYTES + REMOTE_LIST_BYTES);
+    assert_int_equal(remote_calls_note(calls),
+                     calls->page + remote_code_bytes() + REMOTE_LIST_BYTES);
     assert_true(calls->longest.held_ns > 0);
     assert_int_equal(target_process_refresh(&f.inject.target, &f.info), ERR_OK);
-    assert_mapped(calls->page, calls->page + REMOTE_CODE_BYTES, PROT_READ | PROT_EXEC);
-    assert_mapped(calls->page + REMOTE_CODE_BYTES, calls->page + REMOTE_PAGE_BYTES,
+    assert_mapped(calls->page, calls->page + remote_code_bytes(), PROT_READ | PROT_EXEC);
+    assert_mapped(calls->page + remote_code_bytes(), calls->page + remote_page_bytes(),
                   PROT_READ | PROT_WRITE);
 }
 

@@ -7,8 +7,8 @@
 #include "aggregate/live_blocks/live_walk.h"
 #include "base/clock.h"
 #include "base/minmax.h"
-#include "base/page.h"
 #include "host/containers/map_u64.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "recorder/ingest/drain_books.h"
 
@@ -100,11 +100,12 @@ own_ranges(const struct recorder_state *s, uint32_t slot, struct address_range_v
     const struct process_notes *notes = session_notes(s->session.memory, slot);
     for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
         const uint64_t note = atomic_load_explicit(&notes->ranges[i], memory_order_relaxed);
-        const uint64_t start = (note >> PAGE_NOTE_PAGES_BITS) * PAGE_BYTES;
-        const uint64_t pages = note & (((uint64_t)1 << PAGE_NOTE_PAGES_BITS) - 1);
+        const uint64_t start = (note >> PAGE_NOTE_GRAINS_BITS) * PAGE_GRAIN;
+        const uint64_t grains = note & (((uint64_t)1 << PAGE_NOTE_GRAINS_BITS) - 1);
         if (note != 0) {
             TRY(address_range_vec_push(
-                out, (struct address_range){.start = start, .end = start + pages * PAGE_BYTES}));
+                out, (struct address_range){.start = start,
+                                            .end = page_end(start + grains * PAGE_GRAIN)}));
         }
     }
     return ERR_OK;

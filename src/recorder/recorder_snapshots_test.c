@@ -22,8 +22,9 @@
 
 #include "aggregate/aggregator_process.h"
 #include "base/compiler.h"
+#include "host/memory/page_size.h"
 
-#define PAGE        UINT64_C(4096)
+#define PAGE        page_bytes()
 #define RANGE_BYTES (2048 * PAGE) // more than the areas of a sanitizer grow by
 
 enum {
@@ -531,7 +532,7 @@ static void memory_belongs_to_cairn_and_to_stacks(void **state)
     const uint64_t own = map_range();
     const uint64_t stack = map_range();
     struct process_notes *notes = session_notes(f.s->session.memory, 1);
-    const uint64_t note = own / PAGE << PAGE_NOTE_PAGES_BITS | RANGE_BYTES / PAGE;
+    const uint64_t note = own / PAGE_GRAIN << PAGE_NOTE_GRAINS_BITS | RANGE_BYTES / PAGE_GRAIN;
     const struct rec_memory_snapshot before = take(&f);
     atomic_store(&notes->ranges[0], note);
     assert_own(&f, before.own_bytes);

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/page.h"
 #include "session/agent_hooks.h"
 #include "session/thread_pass.h"
 
@@ -34,7 +35,7 @@
 #define AGENT_MODULES_MAX        2048u
 #define AGENT_PATHS_BYTES        (256u << 10)
 #define AGENT_PAGE_SYMBOL        "agent_page"
-#define AGENT_PROCESS_PAGE_BYTES 4096u
+#define AGENT_PROCESS_PAGE_BYTES PAGE_GRAIN // at least: the kernel gives whole pages
 #define AGENT_SCRATCH_WORDS      16u
 
 // Processors make a load wait for an earlier store to the same place of another page. So what each
@@ -138,6 +139,6 @@ struct agent_page {
     // first hook of another allocator.
     _Atomic uint32_t tiny_below_bytes;
 };
-_Static_assert(sizeof(struct agent_page) <= 4096, "one page");
+_Static_assert(sizeof(struct agent_page) <= PAGE_GRAIN, "never on two pages");
 _Static_assert(offsetof(struct agent_page, attachment) == AGENT_HOT_OFFSET, "apart from the rest");
 _Static_assert(sizeof(void (*)(void)) == sizeof(uint64_t), "an address");

@@ -228,6 +228,8 @@ struct session_header {
     struct shared_sum sum;
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
+_Static_assert(SESSION_LANES_OFFSET % PAGE_LARGEST == 0 && LANE_STRIDE % PAGE_LARGEST == 0,
+               "lanes are mapped and given back alone");
 
 enum process_state {
     PROCESS_FREE = 0,

@@ -3,7 +3,7 @@
 
 #include "address_space_arch.h"
 #include "base/minmax.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 
 #define LOWEST UINT64_C(0x100000) // above every usual vm.mmap_min_addr
 

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "host/memory/page_size.h"
+
 #define PAGE UINT64_C(4096)
 #define GB   (UINT64_C(1) << 30)
 
@@ -89,6 +91,7 @@ static void without_room_there_is_none(void **state)
 
 int main(void)
 {
+    g_page_bits = 12; // addresses here are drawn so, whatever this kernel has
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_near_a_module_is_free_and_in_reach),
         cmocka_unit_test(what_is_taken_is_not_given_twice),

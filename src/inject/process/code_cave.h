@@ -6,8 +6,8 @@
 
 #include <sys/mman.h>
 
-#include "base/page.h"
 #include "host/containers/address_range.h"
+#include "host/memory/page_size.h"
 #include "inject/process/target_process.h"
 
 // Return the unused end of a module's executable pages, empty if there is none.

@@ -7,7 +7,7 @@
 
 #include "base/elf_note.h"
 #include "base/minmax.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 #include "machine_arch.h"
 
 enum {
@@ -102,7 +102,7 @@ static bool find_bias(const struct headers *headers, uint64_t start, struct targ
         if (load->p_memsz > SIZE_MAX_SANE || load->p_vaddr > SIZE_MAX_SANE * 2) {
             return false;
         }
-        if (load->p_type == PT_LOAD && load->p_offset < PAGE_BYTES) {
+        if (load->p_type == PT_LOAD && load->p_offset < page_bytes()) {
             module->load_bias = start - page_start(load->p_vaddr);
             return true;
         }
@@ -110,9 +110,12 @@ static bool find_bias(const struct headers *headers, uint64_t start, struct targ
     return false;
 }
 
-static bool is_same_file(const struct target_mapping *one, const struct target_mapping *other)
+static bool is_same_file(const struct target_process *target,
+                         const struct target_mapping *one,
+                         const struct target_mapping *other)
 {
-    return one->inode == other->inode && one->device == other->device && one->path == other->path;
+    return one->inode == other->inode && one->device == other->device &&
+           target_process_is_path(target, one->path, other->path);
 }
 
 // Its text must be executable memory of the same file.
@@ -122,21 +125,44 @@ static bool is_loaded(const struct target_process *target,
 {
     const struct target_mapping *text = target_process_mapping_at(target, module->text_start);
     return module->text_end > module->text_start && text != NULL && (text->prot & PROT_EXEC) != 0 &&
-           is_same_file(text, first);
+           is_same_file(target, text, first);
 }
 
-// A module ends where another file is mapped, whatever its headers claim.
-static void
-bound_end(const struct target_process *target, size_t index, struct target_module *module)
+// Whether a mapping begins a segment of the module.
+static bool is_segment(const struct headers *headers,
+                       const struct target_mapping *mapping,
+                       const struct target_module *module)
+{
+    for (size_t i = 0; i < headers->count; i++) {
+        const Elf64_Phdr *load = headers->segments + i;
+        if (load->p_type == PT_LOAD && mapping->file_off == page_start(load->p_offset) &&
+            mapping->start == page_start(module->load_bias + load->p_vaddr)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A module ends where another file is mapped, whatever its headers claim, unless more of the module
+// follows: a small file may be in the gap between two of its segments.
+static void bound_end(const struct target_process *target,
+                      size_t index,
+                      const struct headers *headers,
+                      struct target_module *module)
 {
     const struct target_mapping *first = target->mappings.items + index;
+    uint64_t end = module->end;
     for (size_t i = index + 1;
          i < target->mappings.len && target->mappings.items[i].start < module->end; i++) {
         const struct target_mapping *mapping = target->mappings.items + i;
-        if (mapping->inode != 0 && !is_same_file(mapping, first)) {
-            module->end = mapping->start;
+        const bool is_of_file = is_same_file(target, mapping, first);
+        if (is_of_file && is_segment(headers, mapping, module)) {
+            end = module->end;
+        } else if (mapping->inode != 0 && !is_of_file) {
+            end = min_u64(end, mapping->start);
         }
     }
+    module->end = end;
     module->text_end = min_u64(module->text_end, module->end);
 }
 
@@ -145,7 +171,8 @@ static bool has_code(const struct target_process *target, size_t index)
 {
     const struct target_mapping *first = target->mappings.items + index;
     const size_t end = min_u64(target->mappings.len, index + (size_t)SEGMENTS_MAX);
-    for (size_t i = index; i < end && is_same_file(target->mappings.items + i, first); i++) {
+    for (size_t i = index; i < end && is_same_file(target, target->mappings.items + i, first);
+         i++) {
         if ((first[i - index].prot & PROT_EXEC) != 0) {
             return true;
         }
@@ -183,7 +210,7 @@ read_module(const struct target_process *target, size_t index, struct target_mod
     for (size_t i = 0; i < headers.count; i++) {
         take_segment(target, headers.segments + i, out);
     }
-    bound_end(target, index, out);
+    bound_end(target, index, &headers, out);
     return is_loaded(target, mapping, out) ? ERR_OK : ERR_INVALID;
 }
 
@@ -192,11 +219,12 @@ enum err module_headers_read(const struct target_process *target,
                              struct u32_vec *unread,
                              bool *out_has_more)
 {
-    uint64_t end = 0; // of the modules before
+    uint64_t end = 0;                         // of the modules before
+    const struct target_mapping *last = NULL; // the first mapping of the one with that end
     for (size_t i = 0; i < target->mappings.len; i++) {
         const struct target_mapping *mapping = target->mappings.items + i;
         struct target_module module;
-        if (mapping->start < end && !is_vdso(target, mapping)) {
+        if (mapping->start < end && is_same_file(target, mapping, last)) {
             continue; // the data of a small file may be mapped from its beginning too
         }
         const enum err err = read_module(target, i, &module);
@@ -208,6 +236,7 @@ enum err module_headers_read(const struct target_process *target,
         }
         if (err == ERR_OK) {
             TRY(target_module_vec_push(out, module));
+            last = module.end > end ? mapping : last;
             end = max_u64(end, module.end);
         } else if (is_unread) {
             TRY(u32_vec_push(unread, module.path));

@@ -24,8 +24,10 @@
 #include "base/minmax.h"
 #include "base/test_support/open_files.h"
 #include "host/containers/address_range.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "inject/process/target_reading.h"
+#include "machine_arch.h"
 
 static struct target_process g_target;
 static unsigned g_compared;
@@ -69,7 +71,7 @@ static int compare_module(struct dl_phdr_info *loaded, size_t size, void *contex
             assert_true(module->text_start <= addr);
             assert_true(module->text_end >= addr + segment->p_memsz);
         } else if (segment->p_type == PT_LOAD) {
-            assert_true(module->start <= addr && module->end >= addr + segment->p_memsz);
+            assert_in_range(addr, module->start, module->end - segment->p_memsz);
         } else if (segment->p_type == PT_GNU_EH_FRAME) {
             assert_int_equal(module->eh_frame_hdr, addr);
         } else if (segment->p_type == PT_DYNAMIC) {
@@ -130,8 +132,8 @@ static void map_program(uint8_t *addr, size_t pages, bool is_copy)
     CLEANUP(fd_closep) int copy = memfd_create("copy", MFD_CLOEXEC);
     off_t from = 0;
     assert_true(sendfile(copy, file, &from, 1 << 30) > 0);
-    assert_ptr_equal(mmap(addr, pages * PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
-                          is_copy ? copy : file, 0),
+    assert_ptr_equal(mmap(addr, pages * page_bytes(), PROT_READ | PROT_EXEC,
+                          MAP_PRIVATE | MAP_FIXED, is_copy ? copy : file, 0),
                      addr);
 }
 
@@ -146,11 +148,11 @@ static void a_module_hides_no_other_one(void **state)
     int end = -1;
     struct err_info info = {0};
     struct target_process target = {0};
-    uint8_t *room = mmap(NULL, PAGES * PAGE_BYTES, PROT_NONE,
+    uint8_t *room = mmap(NULL, PAGES * page_bytes(), PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(room, MAP_FAILED);
     map_program(room, FIRST, true);
-    uint8_t *above = room + FIRST * PAGE_BYTES;
+    uint8_t *above = room + FIRST * page_bytes();
     map_program(above, PAGES / 2, false);
     const pid_t child = begin_child(&end);
     assert_int_equal(target_process_open(&target, child, &kernel_calls_real, &info), ERR_OK);
@@ -165,7 +167,94 @@ static void a_module_hides_no_other_one(void **state)
     assert_true(is_found);
     target_process_close(&target);
     end_child(child, end);
-    assert_int_equal(munmap(room, PAGES * PAGE_BYTES), 0);
+    assert_int_equal(munmap(room, PAGES * page_bytes()), 0);
+}
+
+enum {
+    GAP_TEXT = 0, // in units of PAGE_LARGEST: where parts of a module are, and how long it is
+    GAP_START = 1,
+    GAP_DATA = 3,
+    GAP_END = 4,
+};
+
+// Make a file of two segments with room between them, as linkers for AArch64 leave it.
+static int make_gap_file(void)
+{
+    const struct {
+        Elf64_Ehdr file;
+        Elf64_Phdr segments[2];
+    } head = {
+        .file = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+                 .e_type = ET_DYN,
+                 .e_machine = MACHINE_ELF,
+                 .e_phoff = sizeof(head.file),
+                 .e_phentsize = sizeof(Elf64_Phdr),
+                 .e_phnum = ARRAY_LEN(head.segments)},
+        .segments = {{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_memsz = PAGE_LARGEST},
+                     {.p_type = PT_LOAD,
+                      .p_flags = PF_R | PF_W,
+                      .p_offset = PAGE_LARGEST,
+                      .p_vaddr = GAP_DATA * PAGE_LARGEST,
+                      .p_memsz = PAGE_LARGEST}},
+    };
+    const int file = memfd_create("gap", MFD_CLOEXEC);
+    assert_int_equal(write(file, &head, sizeof(head)), sizeof(head));
+    assert_int_equal(ftruncate(file, (off_t)(2 * PAGE_LARGEST)), 0);
+    return file;
+}
+
+static void map_part(uint8_t *room, unsigned at, int protection, int file, size_t offset)
+{
+    assert_ptr_not_equal(mmap(room + at * PAGE_LARGEST, PAGE_LARGEST, protection,
+                              MAP_PRIVATE | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0), file,
+                              (off_t)offset),
+                         MAP_FAILED);
+}
+
+static void what_is_between_two_segments_ends_no_module(void **state)
+{
+    (void)state;
+    enum {
+        NOTHING,
+        UNNAMED,
+        PLAIN_FILE,
+        MODULE, // as large as its text
+        WHATS,
+    };
+    CLEANUP(fd_closep) int file = make_gap_file();
+    CLEANUP(fd_closep) int module = make_gap_file();
+    CLEANUP(fd_closep) int plain = memfd_create("plain", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(plain, (off_t)PAGE_LARGEST), 0);
+    const int files[WHATS] = {[UNNAMED] = -1, [PLAIN_FILE] = plain, [MODULE] = module};
+    for (unsigned i = 0; i < 2 * WHATS; i++) {
+        const unsigned what = i / 2;
+        const bool has_data = i % 2 == 0; // else something else is where it should be
+        int end = -1;
+        struct err_info info = {0};
+        struct target_process target = {0};
+        uint8_t *room = mmap(NULL, (GAP_END + 1) * PAGE_LARGEST, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        assert_ptr_not_equal(room, MAP_FAILED);
+        uint8_t *start = (uint8_t *)page_end_of((uint64_t)(uintptr_t)room, PAGE_LARGEST);
+        map_part(start, GAP_TEXT, PROT_READ | PROT_EXEC, file, 0);
+        if (what != NOTHING) {
+            map_part(start, GAP_START, PROT_READ | PROT_EXEC, files[what], 0);
+        }
+        map_part(start, GAP_DATA, PROT_READ | PROT_WRITE, has_data ? file : plain,
+                 has_data ? PAGE_LARGEST : 0);
+        const pid_t child = begin_child(&end);
+        assert_int_equal(target_process_open(&target, child, &kernel_calls_real, &info), ERR_OK);
+        const struct target_module *found = module_at(&target, (uint64_t)(uintptr_t)start);
+        assert_non_null(found);
+        const unsigned expected = has_data ? GAP_END : what >= PLAIN_FILE ? GAP_START : GAP_DATA;
+        assert_int_equal(found->end, (uint64_t)(uintptr_t)start + expected * PAGE_LARGEST);
+        assert_int_equal(found->text_end, (uint64_t)(uintptr_t)start + PAGE_LARGEST);
+        found = module_at(&target, (uint64_t)(uintptr_t)start + GAP_START * PAGE_LARGEST);
+        assert_int_equal(found != NULL, what == MODULE);
+        target_process_close(&target);
+        end_child(child, end);
+        assert_int_equal(munmap(room, (GAP_END + 1) * PAGE_LARGEST), 0);
+    }
 }
 
 static struct address_range vdso_here(void)
@@ -195,7 +284,7 @@ static void the_vdso_is_found_within_a_module(void **state)
     struct err_info info = {0};
     int status = 0;
     int end = -1;
-    uint8_t *room = mmap(NULL, PAGES * PAGE_BYTES, PROT_NONE,
+    uint8_t *room = mmap(NULL, PAGES * page_bytes(), PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(room, MAP_FAILED);
     map_program(room, PAGES / 2, true);
@@ -222,14 +311,14 @@ static void the_vdso_is_found_within_a_module(void **state)
     target_process_close(&target);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(munmap(room, PAGES * PAGE_BYTES), 0);
+    assert_int_equal(munmap(room, PAGES * page_bytes()), 0);
 }
 
 static const struct target_module *g_hidden; // whose memory cannot be read
 
 static ssize_t read_others(int fd, void *into, size_t len, off_t at)
 {
-    if ((uint64_t)at >= g_hidden->start && (uint64_t)at < g_hidden->start + PAGE_BYTES) {
+    if ((uint64_t)at >= g_hidden->start && (uint64_t)at < g_hidden->start + page_bytes()) {
         errno = EIO;
         return -1;
     }
@@ -277,13 +366,13 @@ static void modules_beyond_the_limit_are_left_out(void **state)
     struct err_info info = {0};
     struct target_process target = {0};
     CLEANUP(fd_closep) int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    const size_t bytes = (size_t)MAPPED * 2 * PAGES * PAGE_BYTES;
+    const size_t bytes = (size_t)MAPPED * 2 * PAGES * page_bytes();
     uint8_t *room =
         mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(room, MAP_FAILED);
     for (size_t i = 0; i < MAPPED; i++) {
-        uint8_t *place = room + i * 2 * PAGES * PAGE_BYTES;
-        assert_ptr_equal(mmap(place, PAGES * PAGE_BYTES, PROT_READ | PROT_EXEC,
+        uint8_t *place = room + i * 2 * PAGES * page_bytes();
+        assert_ptr_equal(mmap(place, PAGES * page_bytes(), PROT_READ | PROT_EXEC,
                               MAP_PRIVATE | MAP_FIXED, file, 0),
                          place);
     }
@@ -309,9 +398,12 @@ static int open_many_mappings(const char *path, int flags)
         return kernel_calls_real.open(path, flags);
     }
     const int file = memfd_create("maps", MFD_CLOEXEC);
+    FILE *text = fdopen(dup(file), "w");
+    assert_non_null(text);
     for (unsigned i = 1; i <= g_mappings; i++) {
-        assert_true(dprintf(file, "%x000-%x000 r--p 00000000 00:00 0 \n", 2 * i, 2 * i + 1) > 0);
+        assert_true(fprintf(text, "%x0000-%x0000 r--p 00000000 00:00 0 \n", 2 * i, 2 * i + 1) > 0);
     }
+    assert_int_equal(fclose(text), 0);
     return file;
 }
 
@@ -343,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modules_are_those_of_the_loader),
         cmocka_unit_test(a_module_hides_no_other_one),
+        cmocka_unit_test(what_is_between_two_segments_ends_no_module),
         cmocka_unit_test(the_vdso_is_found_within_a_module),
         cmocka_unit_test(a_module_that_cannot_be_read_is_named),
         cmocka_unit_test(modules_beyond_the_limit_are_left_out),

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "base/compiler.h"
+#include "base/page.h"
 #include "machine_arch.h"
 
 enum {
@@ -26,10 +27,10 @@ static const struct {
 } calls[] = {
     {SYS_futex, {0, FUTEX_WAKE}},
     {SYS_futex, {0, FUTEX_WAIT}},
-    {SYS_mprotect, {0, 4096, PROT_READ | PROT_WRITE}},
-    {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE}},
-    {SYS_munmap, {0, 4096}},
-    {SYS_madvise, {0, 4096, MADV_DONTNEED}},
+    {SYS_mprotect, {0, PAGE_GRAIN, PROT_READ | PROT_WRITE}},
+    {SYS_mmap, {0, PAGE_GRAIN, PROT_READ | PROT_WRITE}},
+    {SYS_munmap, {0, PAGE_GRAIN}},
+    {SYS_madvise, {0, PAGE_GRAIN, MADV_DONTNEED}},
     {SYS_rt_sigprocmask, {SIG_SETMASK}},
     {SYS_prctl, {PR_GET_NAME}},
     {SYS_gettid, {0}},

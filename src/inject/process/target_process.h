@@ -14,11 +14,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/page.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
 #include "inject/process/kernel_calls.h"
@@ -89,6 +89,15 @@ enum err target_process_write(const struct target_process *target,
 static inline const char *target_process_path(const struct target_process *target, uint32_t path)
 {
     return strbuf_text(&target->paths) + path;
+}
+
+// Return whether two of these offsets are of equal paths, which are kept once only if they are of
+// neighbours.
+static inline bool
+target_process_is_path(const struct target_process *target, uint32_t path, uint32_t other)
+{
+    return path == other ||
+           strcmp(target_process_path(target, path), target_process_path(target, other)) == 0;
 }
 
 // Return the mapping at an address, NULL if there is none. Borrowed until the next refresh.

@@ -157,7 +157,8 @@ static void map_agent(void)
     f.file = read_agent();
     struct agent_image image;
     struct err_info info = {0};
-    require(agent_image_init(&image, f.file, &info) == ERR_OK, info.text);
+    require(agent_image_init(&image, f.file, (uint64_t)sysconf(_SC_PAGESIZE), &info) == ERR_OK,
+            info.text);
     uint8_t *at = zeroed(image.span);
     agent_image_relocate(&image, (uint64_t)at);
     memcpy(at, image.memory, image.span);

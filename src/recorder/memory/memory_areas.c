@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
@@ -41,7 +41,7 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     uint32_t minor = 0;
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
                &start, &end, permissions, &major, &minor, &inode, &path_at) != 6 ||
-        path_at == 0 || start >= end || start % PAGE_BYTES != 0 || end % PAGE_BYTES != 0) {
+        path_at == 0 || start >= end || page_rest(start | end) != 0) {
         return false;
     }
     *out = (struct memory_area){
@@ -153,7 +153,7 @@ static uint64_t end_of_module(int memory, uint64_t start)
 {
     union {
         Elf64_Ehdr file;
-        uint8_t bytes[PAGE_BYTES];
+        uint8_t bytes[PAGE_GRAIN];
     } head;
     if (pread(memory, head.bytes, sizeof(head), (off_t)start) != (ssize_t)sizeof(head)) {
         return UINT64_MAX;
@@ -183,8 +183,8 @@ static bool can_read_head(const struct memory_area *area, const struct page_sour
 {
     uint64_t bits = 0;
     return !area->may_block ||
-           (pages->read != NULL &&
-            pages->read(pages->context, area->start / PAGE_BYTES, 1, &bits) && bits != 0);
+           (pages->read != NULL && pages->read(pages->context, page_count(area->start), 1, &bits) &&
+            bits != 0);
 }
 
 void memory_areas_bound_bss(struct memory_areas *areas, int memory, const struct page_source *pages)

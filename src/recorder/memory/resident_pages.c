@@ -2,7 +2,7 @@
 #include "recorder/memory/resident_pages.h"
 
 #include "base/compiler.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 
 enum err resident_pages_init(struct resident_pages *pages, const struct memory_areas *map)
 {
@@ -31,8 +31,8 @@ enum err resident_pages_want(struct resident_pages *pages, size_t area, bool *ou
     const struct memory_area *where = pages->map->areas.items + area;
     struct page_wants *wants = &pages->wants;
     const struct page_want want = {.area = area,
-                                   .first_page = where->start / PAGE_BYTES,
-                                   .count = (size_t)((where->end - where->start) / PAGE_BYTES),
+                                   .first_page = page_count(where->start),
+                                   .count = (size_t)page_count(where->end - where->start),
                                    .first_word = wants->bits.len};
     *out_is_listed = want.count <= pages->pages_left;
     if (!*out_is_listed) {
@@ -69,7 +69,7 @@ bool resident_pages_are_known(const struct resident_pages *pages, size_t area)
 
 uint64_t resident_pages_index(const struct resident_pages *pages, size_t area, uint64_t address)
 {
-    const uint64_t page = (address - pages->map->areas.items[area].start) / PAGE_BYTES;
+    const uint64_t page = page_count(address - pages->map->areas.items[area].start);
     return pages->first_words.items[area] * 64 + page;
 }
 
@@ -105,12 +105,12 @@ resident_pages_bytes(const struct resident_pages *pages, size_t area, uint64_t s
     const uint64_t area_start = pages->map->areas.items[area].start;
     const uint64_t first = resident_pages_index(pages, area, start);
     const uint64_t last = resident_pages_index(pages, area, end - 1);
-    uint64_t bytes = count_bits(pages, first, last + 1) * PAGE_BYTES;
+    uint64_t bytes = count_bits(pages, first, last + 1) * page_bytes();
     if (resident_pages_has(pages, first)) {
-        bytes -= (start - area_start) % PAGE_BYTES;
+        bytes -= page_rest(start - area_start);
     }
     if (resident_pages_has(pages, last)) {
-        bytes -= PAGE_BYTES - 1 - (end - 1 - area_start) % PAGE_BYTES;
+        bytes -= page_bytes() - 1 - page_rest(end - 1 - area_start);
     }
     return bytes;
 }

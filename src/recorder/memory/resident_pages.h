@@ -16,11 +16,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/page.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_areas.h"
 
-#define RESIDENT_PAGES_MAX ((size_t)16 << 20) // 64 GiB
+#define RESIDENT_PAGES_MAX ((size_t)16 << 20) // 64 GiB of pages of 4 KiB
 
 // An area whose pages are wanted.
 struct page_want {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/minmax.h"
-#include "base/page.h"
 #include "base/search.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 
 // The kernel's names of cairn's memory.

@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "base/order.h"
-#include "base/page.h"
 #include "base/search.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "recorder/release/block_extent.h"
 
@@ -399,10 +399,10 @@ static void share_out(struct splitting *s, size_t first, size_t end)
     struct rss_piece *largest = s->pieces.items + first;
     for (size_t i = first; i < end; i++) {
         struct rss_piece *piece = s->pieces.items + i;
-        piece->rss_bytes = has_pages(s, piece) ? resident_pages_count(&s->pages, piece->area,
-                                                                      piece->start, piece->end)
-                                               : (piece->end - area->start) / PAGE_BYTES -
-                                                     (piece->start - area->start) / PAGE_BYTES;
+        piece->rss_bytes =
+            has_pages(s, piece)
+                ? resident_pages_count(&s->pages, piece->area, piece->start, piece->end)
+                : page_count(piece->end - area->start) - page_count(piece->start - area->start);
         total += piece->rss_bytes;
         largest = piece->rss_bytes > largest->rss_bytes ? piece : largest;
     }
@@ -410,7 +410,7 @@ static void share_out(struct splitting *s, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         struct rss_piece *piece = s->pieces.items + i;
         piece->rss_bytes =
-            min_u64(share(area->rss_bytes / PAGE_BYTES, piece->rss_bytes, total) * PAGE_BYTES,
+            min_u64(share(page_count(area->rss_bytes), piece->rss_bytes, total) * page_bytes(),
                     piece->end - piece->start);
         given += piece->rss_bytes;
     }

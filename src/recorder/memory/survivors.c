@@ -4,7 +4,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 
 enum {
     STEPS_PER_PAGE = 4
@@ -48,7 +48,7 @@ static bool next_page(struct page_walk *walk)
         walk->at += walk->bytes;
         walk->index++;
     }
-    const uint64_t rest = PAGE_BYTES - (walk->at - walk->area_start) % PAGE_BYTES;
+    const uint64_t rest = page_bytes() - page_rest(walk->at - walk->area_start);
     walk->bytes = walk->at < walk->end ? min_u64(rest, walk->end - walk->at) : 0;
     return walk->bytes > 0;
 }
@@ -60,22 +60,22 @@ static uint64_t fill_of(const struct survivors *survivors, uint64_t index)
 
 void survivors_count(struct survivors *survivors, size_t area, struct address_range block)
 {
-    const uint64_t steps = (block.end - block.start) / PAGE_BYTES;
+    const uint64_t steps = page_count(block.end - block.start);
     if (steps > survivors->steps_left) {
         return;
     }
     survivors->steps_left -= steps;
     struct page_walk walk = begin_walk(survivors, area, block);
     while (next_page(&walk)) {
-        uint16_t *fill = &survivors->fill.items[walk.index];
-        const uint64_t bytes = min_u64(fill_of(survivors, walk.index) + walk.bytes, PAGE_BYTES);
-        *fill = (uint16_t)((*fill & PAGE_PINNED) | bytes);
+        uint32_t *fill = &survivors->fill.items[walk.index];
+        const uint64_t bytes = min_u64(fill_of(survivors, walk.index) + walk.bytes, page_bytes());
+        *fill = (uint32_t)((*fill & PAGE_PINNED) | bytes);
     }
 }
 
 void survivors_pin(struct survivors *survivors, size_t area, struct address_range range)
 {
-    const uint64_t steps = (range.end - range.start) / PAGE_BYTES;
+    const uint64_t steps = page_count(range.end - range.start);
     if (steps > survivors->steps_left) {
         return;
     }
@@ -108,7 +108,7 @@ uint64_t survivors_releasable_bytes(const struct survivors *survivors,
 
 static bool is_sparse(const struct survivors *survivors, uint64_t index)
 {
-    return fill_of(survivors, index) <= SPARSE_PAGE_BYTES &&
+    return fill_of(survivors, index) <= page_bytes() / SPARSE_PARTS &&
            resident_pages_has(survivors->pages, index);
 }
 
@@ -123,8 +123,8 @@ void survivors_sum(const struct survivors *survivors,
         if (!is_sparse(survivors, walk.index)) {
             continue;
         }
-        sum->empty_bytes += fill == 0 ? PAGE_BYTES : 0;
-        sum->sparse_bytes += fill != 0 ? PAGE_BYTES : 0;
+        sum->empty_bytes += fill == 0 ? page_bytes() : 0;
+        sum->sparse_bytes += fill != 0 ? page_bytes() : 0;
         sum->block_bytes += fill;
     }
 }
@@ -137,7 +137,7 @@ survivors_held_bytes(const struct survivors *survivors, size_t area, struct addr
     while (next_page(&walk)) {
         const uint64_t fill = fill_of(survivors, walk.index);
         if (fill > 0 && is_sparse(survivors, walk.index)) {
-            held_bytes += (PAGE_BYTES - fill) * walk.bytes / fill;
+            held_bytes += (page_bytes() - fill) * walk.bytes / fill;
         }
     }
     return held_bytes;

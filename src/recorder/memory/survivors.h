@@ -19,20 +19,20 @@
 
 #include "aggregate/live_blocks/live_boxes.h"
 #include "base/err.h"
-#include "base/page.h"
 #include "host/containers/map_u64.h"
 #include "host/containers/vec.h"
+#include "host/memory/page_size.h"
 #include "recorder/memory/resident_pages.h"
 #include "recorder/memory/rss_pieces.h"
 #include "recording/format/tables.h"
 
 enum {
     SURVIVORS_MAX = 64, // stacks of one snapshot
-    SPARSE_PAGE_BYTES = PAGE_BYTES / 4,
-    PAGE_PINNED = 1 << 15,
+    SPARSE_PARTS = 4,   // a page is sparse with at most this part of it in blocks
+    PAGE_PINNED = 1 << 30,
 };
 
-DEFINE_VEC(page_fill_vec, uint16_t); // bytes, and PAGE_PINNED
+DEFINE_VEC(page_fill_vec, uint32_t); // bytes, and PAGE_PINNED
 DEFINE_VEC(rec_survivor_vec, struct rec_survivor);
 
 struct survivors {

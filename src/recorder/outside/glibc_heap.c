@@ -7,9 +7,9 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
-#include "base/page.h"
 #include "base/search.h"
 #include "host/containers/map_u64.h"
+#include "host/memory/page_size.h"
 
 // malloc.c and arena.c of glibc since 2.26, on 64-bit machines, in bytes.
 enum {
@@ -109,9 +109,9 @@ static enum err push_arena(struct reading *r, uint64_t address)
 static enum err claim_heap(struct reading *r, const struct memory_area *area, uint64_t start)
 {
     struct heap_info info;
-    if (!read_at(r, start, &info, sizeof(info)) || info.size_bytes < PAGE_BYTES ||
+    if (!read_at(r, start, &info, sizeof(info)) || info.size_bytes < page_bytes() ||
         info.size_bytes > info.accessible_bytes || info.accessible_bytes > HEAP_BYTES ||
-        info.accessible_bytes % PAGE_BYTES != 0 || info.accessible_bytes > area->end - start ||
+        page_rest(info.accessible_bytes) != 0 || info.accessible_bytes > area->end - start ||
         info.arena % HEAP_BYTES < sizeof(info) || info.arena % HEAP_BYTES > HEAP_INFO_BYTES_MAX) {
         return ERR_OK;
     }
@@ -148,7 +148,7 @@ static bool is_state(const struct reading *r, const union arena_state *state, ui
 {
     const struct heap_claim *heap = claim_at(r, word_of(state, STATE_TOP));
     if (heap == NULL || heap->kind != HEAP_CLAIM_CHUNKS ||
-        word_of(state, STATE_SYSTEM_BYTES) < PAGE_BYTES) {
+        word_of(state, STATE_SYSTEM_BYTES) < page_bytes()) {
         return false;
     }
     for (size_t bin = 0; bin < BINS; bin++) {
@@ -330,7 +330,7 @@ static uint64_t mapped_bytes(const struct reading *r, uint64_t address)
     const bool is_mapped = read_at(r, address, &chunk, sizeof(chunk)) &&
                            (chunk.size & SIZE_FLAGS) == IS_MAPPED && chunk.previous_bytes == 0;
     const uint64_t bytes = is_mapped ? chunk.size & ~(uint64_t)SIZE_FLAGS : 0;
-    return bytes % PAGE_BYTES == 0 ? bytes : 0;
+    return page_rest(bytes) == 0 ? bytes : 0;
 }
 
 // Return where such blocks end that are one behind the other from `start` on: `start` if something

@@ -24,6 +24,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/memory/page_size.h"
 
 #define PAGE        UINT64_C(4096)
 #define HEAP        UINT64_C(0x8000000) // a multiple of 64 MiB
@@ -326,6 +327,7 @@ static void overwritten_arenas_are_bounded(void **state)
 
 int main(void)
 {
+    g_page_bits = 12; // addresses here are drawn so, whatever this kernel has
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heaps_are_as_glibc_says),
         cmocka_unit_test(a_drawn_arena_is_read),

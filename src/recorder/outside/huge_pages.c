@@ -5,10 +5,10 @@
 
 #include "base/bytes.h"
 #include "base/minmax.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 
-#define HUGE_BYTES     ((uint64_t)2 << 20)
-#define HUGE_BYTES_MIN (2 * HUGE_BYTES) // in an area that is looked at
+#define HUGE_BYTES     ((uint64_t)2 << 20) // of a huge page, or a part of one
+#define HUGE_BYTES_MIN (2 * HUGE_BYTES)    // in an area that is looked at
 
 enum {
     LOOKS = 2048,
@@ -25,23 +25,26 @@ struct huge_search {
 
 static bool is_resident_range(struct huge_search *search, uint64_t start)
 {
-    uint64_t bits[HUGE_BYTES / PAGE_BYTES / 64] = {0};
+    uint64_t bits[HUGE_BYTES / PAGE_GRAIN / 64] = {0};
     if (search->range == start) {
         return search->is_whole;
     }
     search->range = start;
-    search->is_whole = search->pages->read(search->pages->context, start / PAGE_BYTES,
-                                           HUGE_BYTES / PAGE_BYTES, bits);
+    const uint64_t count = page_count(HUGE_BYTES);
+    const bool is_known =
+        search->pages->read(search->pages->context, page_count(start), count, bits);
+    uint64_t resident = 0;
     for (size_t i = 0; i < sizeof(bits) / sizeof(*bits); i++) {
-        search->is_whole = search->is_whole && bits[i] == UINT64_MAX;
+        resident += (uint64_t)__builtin_popcountll(bits[i]);
     }
+    search->is_whole = is_known && resident == count;
     return search->is_whole;
 }
 
 static bool is_blank(const uint64_t *words)
 {
     uint64_t any = 0;
-    for (size_t i = 0; i < PAGE_BYTES / sizeof(*words); i++) {
+    for (size_t i = 0; i < PAGE_GRAIN / sizeof(*words); i++) {
         any |= words[i];
     }
     return any == 0;
@@ -56,16 +59,16 @@ static void look_at(struct huge_search *search, struct memory_area *area, uint64
     for (uint64_t i = 0; i < looks && ranges > 0; i++) {
         const uint64_t start =
             (first + (uint64_t)((unsigned __int128)i * ranges / looks)) * HUGE_BYTES;
-        const uint64_t page = start + i * PAGE_STRIDE % (HUGE_BYTES / PAGE_BYTES) * PAGE_BYTES;
-        uint64_t words[PAGE_BYTES / sizeof(uint64_t)];
+        const uint64_t at = start + i * PAGE_STRIDE % (HUGE_BYTES / PAGE_GRAIN) * PAGE_GRAIN;
+        uint64_t words[PAGE_GRAIN / sizeof(uint64_t)];
         if (is_resident_range(search, start) &&
-            search->memory->read(search->memory->context, page, words, sizeof(words))) {
+            search->memory->read(search->memory->context, at, words, sizeof(words))) {
             seen++;
             blank += is_blank(words);
         }
     }
-    const uint64_t huge_pages = area->huge_bytes / PAGE_BYTES;
-    area->blank_bytes = seen == 0 ? 0 : huge_pages * blank / seen * PAGE_BYTES;
+    const uint64_t huge_grains = area->huge_bytes / PAGE_GRAIN;
+    area->blank_bytes = seen == 0 ? 0 : huge_grains * blank / seen * PAGE_GRAIN;
 }
 
 void huge_pages_estimate(struct memory_areas *map,

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 #include "host/os/proc_file.h"
 #include "host/text/proc_text.h"
 
@@ -16,7 +16,7 @@ static uint64_t resident_bytes(int pid)
 {
     CLEANUP(strbuf_release) struct strbuf statm = {0};
     return proc_file_read(pid, "statm", STATM_BYTES_MAX, &statm)
-               ? proc_text_pages(strbuf_text(&statm)).resident * PAGE_BYTES
+               ? proc_text_pages(strbuf_text(&statm)).resident * page_bytes()
                : 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "recorder/outside/glibc_heap.h"
@@ -32,12 +32,12 @@ static void reading_release(struct reading *r)
 static bool count_resident(int pagemap, struct address_range range, uint64_t *pages)
 {
     uint64_t bits[PAGES_STEP / 64];
-    for (uint64_t at = range.start; at < range.end; at += PAGES_STEP * PAGE_BYTES) {
-        const size_t count = min_u64((range.end - at) / PAGE_BYTES, PAGES_STEP);
+    for (uint64_t at = range.start; at < range.end; at += PAGES_STEP * page_bytes()) {
+        const size_t count = min_u64(page_count(range.end - at), PAGES_STEP);
         for (size_t i = 0; i < ARRAY_LEN(bits); i++) {
             bits[i] = 0;
         }
-        if (!pagemap_read(&pagemap, at / PAGE_BYTES, count, bits)) {
+        if (!pagemap_read(&pagemap, page_count(at), count, bits)) {
             return false;
         }
         for (size_t i = 0; i < ARRAY_LEN(bits); i++) {
@@ -71,6 +71,6 @@ enum err release_estimate_read(pid_t pid, struct release_estimate *out)
                   count_resident(pagemap, foreign_heap_whole_pages(range), &count);
     }
     *out =
-        (struct release_estimate){.bytes = is_read ? count * PAGE_BYTES : 0, .is_known = is_read};
+        (struct release_estimate){.bytes = is_read ? count * page_bytes() : 0, .is_known = is_read};
     return ERR_OK;
 }

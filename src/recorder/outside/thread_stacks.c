@@ -6,15 +6,15 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "base/page.h"
 #include "base/search.h"
+#include "host/memory/page_size.h"
 #include "host/os/proc_file.h"
 #include "host/os/process_search.h"
 #include "host/text/proc_text.h"
 
 enum {
     USUAL_BYTES = 8 << 20, // of a stack and its guard
-    DEPTH_PAGES = 16,      // of a thread that sleeps, up to its descriptor
+    DEPTH_GRAINS = 16,     // of a thread that sleeps, up to its descriptor
     NEAR_BYTES = 64 << 10, // from a descriptor to the end of its stack
     THREADS_MAX = 4096,
     SYSCALL_BYTES_MAX = 512,
@@ -27,48 +27,50 @@ struct search {
     const struct u64_vec *pointers;
 };
 
-// Return the end of the stack that begins with an area, if this page has the descriptor of its
-// thread; else 0. A page that is not resident has none, and is not read: that would bring it back.
-static uint64_t top_by_page(const struct search *s, const struct memory_area *area, uint64_t page)
+// Return the end of the stack that begins with an area, if this part of a page has the descriptor
+// of its thread; else 0. A page that is not resident has none, and is not read: that would bring it
+// back.
+static uint64_t top_by_grain(const struct search *s, const struct memory_area *area, uint64_t at)
 {
-    uint64_t words[PAGE_BYTES / sizeof(uint64_t)];
+    uint64_t words[PAGE_GRAIN / sizeof(uint64_t)];
     uint64_t bits = 0;
-    if (page < area->start || page >= area->end || s->pages->read == NULL ||
-        !s->pages->read(s->pages->context, page / PAGE_BYTES, 1, &bits) || bits == 0 ||
-        !s->memory->read(s->memory->context, page, words, sizeof(words))) {
+    if (at < area->start || at >= area->end || s->pages->read == NULL ||
+        !s->pages->read(s->pages->context, page_count(at), 1, &bits) || bits == 0 ||
+        !s->memory->read(s->memory->context, at, words, sizeof(words))) {
         return 0;
     }
     for (size_t i = 0; i + 1 < ARRAY_LEN(words); i++) {
         const uint64_t start = words[i];
         const uint64_t top = start + words[i + 1];
         if (start < area->start && area->start - start <= MEMORY_GUARD_BYTES_MAX &&
-            start % PAGE_BYTES == 0 && top > page && top <= area->end && top - page <= NEAR_BYTES &&
-            top % PAGE_BYTES == 0) {
+            page_rest(start) == 0 && top > at && top <= area->end && top - at <= NEAR_BYTES &&
+            page_rest(top) == 0) {
             return top;
         }
     }
     return 0;
 }
 
-// Return the lowest page of a stack pointer whose descriptor may be in an area.
+// Return the lowest place of a stack pointer whose descriptor may be in an area.
 static uint64_t lowest(const struct memory_area *area)
 {
-    return excess_u64(area->start, (DEPTH_PAGES - 1) * PAGE_BYTES);
+    return excess_u64(area->start, (DEPTH_GRAINS - 1) * PAGE_GRAIN);
 }
 
-// Each page is looked at once, however many pointers are below it.
+// Each place is looked at once, however many pointers are below it.
 static uint64_t top_of(const struct search *s, const struct memory_area *area)
 {
-    uint64_t top = top_by_page(s, area, area->end - PAGE_BYTES);
-    top = top != 0 ? top : top_by_page(s, area, area->start + USUAL_BYTES - 2 * PAGE_BYTES);
+    uint64_t top = top_by_grain(s, area, area->end - PAGE_GRAIN);
+    top = top != 0 ? top : top_by_grain(s, area, area->start + USUAL_BYTES - 2 * PAGE_GRAIN);
     const struct u64_vec *pointers = s->pointers;
-    uint64_t next = area->start; // pages before it have been looked at
-    for (size_t i = FIRST_WHERE(at, pointers->len, page_start(pointers->items[at]) >= lowest(area));
-         top == 0 && i < pointers->len && page_start(pointers->items[i]) < area->end; i++) {
-        const uint64_t end = page_start(pointers->items[i]) + DEPTH_PAGES * PAGE_BYTES;
-        next = max_u64(next, page_start(pointers->items[i]));
-        for (; top == 0 && next < min_u64(end, area->end); next += PAGE_BYTES) {
-            top = top_by_page(s, area, next);
+    uint64_t next = area->start; // places before it have been looked at
+    for (size_t i =
+             FIRST_WHERE(at, pointers->len, grain_start(pointers->items[at]) >= lowest(area));
+         top == 0 && i < pointers->len && grain_start(pointers->items[i]) < area->end; i++) {
+        const uint64_t end = grain_start(pointers->items[i]) + DEPTH_GRAINS * PAGE_GRAIN;
+        next = max_u64(next, grain_start(pointers->items[i]));
+        for (; top == 0 && next < min_u64(end, area->end); next += PAGE_GRAIN) {
+            top = top_by_grain(s, area, next);
         }
     }
     return top;

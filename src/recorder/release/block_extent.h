@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/minmax.h"
-#include "base/page.h"
 #include "host/containers/address_range.h"
+#include "host/memory/page_size.h"
 
 enum {
     BLOCK_CHUNK_HEAD = 8, // before the block, and not shared with the chunk before
@@ -23,7 +23,7 @@ enum {
 // Whether a block may have a mapping of its own.
 static inline bool block_is_apart(uint64_t address, uint64_t size_bytes)
 {
-    return address % PAGE_BYTES == BLOCK_MAPPED_HEAD && size_bytes >= BLOCK_MAPPED_MIN;
+    return page_rest(address) == BLOCK_MAPPED_HEAD && size_bytes >= BLOCK_MAPPED_MIN;
 }
 
 // Return the size of the chunk of a block that has no mapping of its own.

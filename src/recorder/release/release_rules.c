@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "recorder/release/block_extent.h"
 
@@ -94,16 +94,16 @@ start_of_regions(uint64_t address, uint64_t region_bytes, uint64_t span_bytes, u
 static struct address_range span_of_jemalloc(uint64_t address, uint64_t size_bytes)
 {
     const uint64_t class = jemalloc_class(size_bytes);
-    uint64_t slab_bytes = PAGE_BYTES;
+    uint64_t slab_bytes = page_bytes();
     if (size_bytes > JEMALLOC_SMALL_MAX) {
-        return aligned(address, address + size_bytes, PAGE_BYTES);
+        return aligned(address, address + size_bytes, page_bytes());
     }
     while (slab_bytes % class != 0) {
-        slab_bytes += PAGE_BYTES;
+        slab_bytes += page_bytes();
     }
-    const uint64_t start = start_of_regions(address, class, slab_bytes, PAGE_BYTES);
+    const uint64_t start = start_of_regions(address, class, slab_bytes, page_bytes());
     return start != 0 ? (struct address_range){.start = start, .end = start + slab_bytes}
-                      : aligned(address, address + size_bytes, PAGE_BYTES);
+                      : aligned(address, address + size_bytes, page_bytes());
 }
 
 static uint64_t tcmalloc_alignment(uint64_t size_bytes)
@@ -164,5 +164,5 @@ struct address_range release_span_of(enum release_rule rule, uint64_t address, u
     case RELEASE_BY_PAGE:
         break;
     }
-    return aligned(address, address + max_u64(size_bytes, 1), PAGE_BYTES);
+    return aligned(address, address + max_u64(size_bytes, 1), page_bytes());
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "host/memory/page_size.h"
 
 static void allocators_are_known_by_name_or_file(void **state)
 {
@@ -102,6 +103,7 @@ static void a_span_holds_its_block(void **state)
 
 int main(void)
 {
+    g_page_bits = 12; // addresses here are drawn so, whatever this kernel has
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocators_are_known_by_name_or_file),
         cmocka_unit_test(a_block_keeps_what_its_allocator_cannot_return),

@@ -5,7 +5,7 @@
 // An entry names its block. It is in one of two buckets of a chunk, which follow from the address.
 // Chunks are filled one after the other, and each is twice as large as the one before.
 //
-//   chunk 0   512 buckets     chunk 1   1,024 buckets     ...     all in one region of the file
+//   chunk 0   1,024 buckets   chunk 1   2,048 buckets     ...     all in one region of the file
 //   a bucket = 8 entries      an entry = address | row 24, birth 40 | size
 //
 // An entry with address 0 is free. The thread that stores its address by compare and swap has it;
@@ -21,8 +21,8 @@
 #include "session/books/block_words.h"
 
 #define ENTRY_BUCKET     8u
-#define ENTRY_CHUNKS     9u
-#define ENTRY_FIRST_BITS 9u // of the number of buckets of chunk 0
+#define ENTRY_CHUNKS     8u
+#define ENTRY_FIRST_BITS 10u // of the number of buckets of chunk 0
 
 #define ENTRY_BIRTH_BITS 40u
 #define ENTRY_BIRTH_MAX  (((uint64_t)1 << ENTRY_BIRTH_BITS) - 1) // ms: 34 years
@@ -40,7 +40,8 @@ struct entry_bucket {
 #define ENTRY_BUCKETS_ALL (((1u << ENTRY_CHUNKS) - 1) << ENTRY_FIRST_BITS)
 #define ENTRY_BYTES_ALL   (ENTRY_BUCKETS_ALL * sizeof(struct entry_bucket))
 _Static_assert(ENTRY_BYTES_ALL <= sizeof(struct words_region), "all chunks are in one region");
-_Static_assert((sizeof(struct entry_bucket) << ENTRY_FIRST_BITS) % 4096 == 0, "whole pages");
+_Static_assert((sizeof(struct entry_bucket) << ENTRY_FIRST_BITS) % PAGE_LARGEST == 0,
+               "whole pages");
 
 // The place of the region that has the chunks (words_region_note).
 #define ENTRY_PLACE WORDS_PLACES

@@ -33,8 +33,10 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/page.h"
 #include "session/books/custom_block.h"
 #include "session/books/words_share.h"
 
@@ -142,7 +144,10 @@ struct words_file {
 #define WORDS_FILE_BYTES \
     (WORDS_HEADER_BYTES + (uint64_t)WORDS_REGIONS_MAX * sizeof(struct words_region))
 _Static_assert(sizeof(struct words_file) <= WORDS_HEADER_BYTES, "the header has its room");
-_Static_assert(sizeof(struct words_region) % 4096 == 0, "regions are whole pages");
+_Static_assert(WORDS_HEADER_BYTES % PAGE_LARGEST == 0 &&
+                   sizeof(struct words_region) % PAGE_LARGEST == 0 &&
+                   offsetof(struct words_region, tiny) % PAGE_LARGEST == 0,
+               "whole pages, which are mapped and given back alone");
 
 // A block as a word describes it.
 struct word_block {

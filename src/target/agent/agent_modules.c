@@ -204,12 +204,12 @@ static struct bytes headers_at(uint64_t start, const struct link_map *map)
 static struct bytes headers_of(const struct link_map *map)
 {
     struct bytes headers = headers_at(map->l_addr, map);
-    uint64_t at = page_start((uint64_t)map->l_ld);
+    uint64_t at = grain_start((uint64_t)map->l_ld);
     for (uint32_t i = 0; headers.len == 0 && i < PAGES_SEARCHED && sys_is_readable(at); i++) {
         if (__builtin_memcmp((const void *)at, ELFMAG, SELFMAG) == 0) {
             return headers_at(at, map);
         }
-        at -= PAGE_BYTES;
+        at -= PAGE_GRAIN;
     }
     return headers;
 }
@@ -227,7 +227,7 @@ static bool describe(const struct link_map *map, struct agent_module *out)
     index = 0;
     while ((header = module_table_next_header(headers, PT_LOAD, &index)) != NULL) {
         if (out->end == 0) {
-            out->start = page_start(map->l_addr + header->p_vaddr);
+            out->start = grain_start(map->l_addr + header->p_vaddr);
         }
         out->end = map->l_addr + header->p_vaddr + header->p_memsz;
     }

@@ -116,7 +116,7 @@ static void few_blocks_touch_few_pages(void **state)
             assert_true(sampled_blocks_take(blocks, BASE + (i - BLOCKS) * 4112));
         }
     }
-    static unsigned char resident[SAMPLED_BLOCKS_BYTES / PAGE_BYTES + 1];
+    static unsigned char resident[SAMPLED_BLOCKS_BYTES / PAGE_GRAIN + 1];
     assert_int_equal(mincore(blocks, SAMPLED_BLOCKS_BYTES, resident), 0);
     uint32_t pages = 0;
     for (size_t i = 0; i < sizeof(resident); i++) {

@@ -196,7 +196,7 @@ static bool open_files(const char *path, const char *words_path)
     g_takes_first = !is_left_out("take first");
     g_words = process_words_new();
     if (g_words != NULL && is_left_out("wipe")) {
-        (void)madvise(g_words, PAGE_BYTES, MADV_KEEPONFORK);
+        (void)madvise(g_words, PAGE_GRAIN, MADV_KEEPONFORK);
     }
     return g_words != NULL && open_own_words() && pthread_key_create(&g_at_end, end_thread) == 0;
 }

@@ -17,7 +17,7 @@
 #include "inject/process/threads/thread_regs.h"
 
 enum {
-    SLOTS = REMOTE_CODE_BYTES / REMOTE_CODE_BYTES_MAX,
+    SLOTS = REMOTE_CODE_BYTES_MIN / REMOTE_CODE_BYTES_MAX,
     RESULTS_OFFSET = 64, // in the page of the list; `done` is at 0
     LIST_OFFSET = 512,
     THREADS_LOOKED_AT = 64,
@@ -52,7 +52,7 @@ struct run {
 
 static uint64_t list_page(const struct remote_calls *calls)
 {
-    return calls->page + REMOTE_CODE_BYTES;
+    return calls->page + remote_code_bytes();
 }
 
 static bool is_done(void *context)
@@ -136,14 +136,14 @@ static bool place_first_run(struct run *run, uint64_t pc)
     }
     const struct address_range near = {.start = module->start, .end = module->end};
     const struct address_range_vec none = {0};
-    uint64_t page = address_gaps_find_near(target, &none, REMOTE_PAGE_BYTES, near);
-    page = page != 0 ? page : address_gaps_find(target, &none, REMOTE_PAGE_BYTES);
+    uint64_t page = address_gaps_find_near(target, &none, remote_page_bytes(), near);
+    page = page != 0 ? page : address_gaps_find(target, &none, remote_page_bytes());
     run->code = code_cave_of(target, module).start;
-    run->done = page + REMOTE_CODE_BYTES;
+    run->done = page + remote_code_bytes();
     run->list[0] =
         map_call(run->done, REMOTE_LIST_BYTES + REMOTE_NOTE_BYTES, PROT_READ | PROT_WRITE);
     run->list[0].must = -run->done;
-    run->list[1] = map_call(page, REMOTE_CODE_BYTES, PROT_READ | PROT_EXEC);
+    run->list[1] = map_call(page, remote_code_bytes(), PROT_READ | PROT_EXEC);
     run->list[2].number = SYS_getpid;
     return page != 0;
 }
@@ -403,7 +403,7 @@ static enum err map_page(struct remote_calls *calls, struct err_info *info)
     TRY(run_list(&run, info));
     uint64_t results[2];
     TRY(read_results(&run, results, info));
-    const uint64_t page = run.done - REMOTE_CODE_BYTES;
+    const uint64_t page = run.done - remote_code_bytes();
     if (results[1] != page) {
         return err_set_errno(info, (int)-(int64_t)results[1],
                              "process %d may not map executable memory", calls->target->pid);

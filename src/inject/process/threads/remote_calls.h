@@ -10,6 +10,8 @@
 //          8..12 KiB  rw-  list and results of the present run
 //          12..24 KiB rw-  note: for the caller to keep what the next attach has to know
 //
+// With pages of 16 or 64 KiB the code has one, and the rest begins behind it.
+//
 // The first run finds no such page. Its code is written behind the end of some module's text, where
 // the last page has bytes that nothing uses, and its calls map the page. The page stays mapped,
 // because a thread may still execute the last instructions of a run. A slot is used again only
@@ -28,16 +30,27 @@
 
 #include "base/err.h"
 #include "host/containers/address_range.h"
+#include "host/memory/page_size.h"
 #include "inject/process/target_process.h"
 #include "inject/process/threads/thread_stop.h"
 
 enum {
     REMOTE_CALLS_MAX = 32, // of one run
-    REMOTE_CODE_BYTES = 8 << 10,
+    REMOTE_CODE_BYTES_MIN = 8 << 10,
     REMOTE_LIST_BYTES = 4 << 10,
     REMOTE_NOTE_BYTES = 12 << 10,
-    REMOTE_PAGE_BYTES = REMOTE_CODE_BYTES + REMOTE_LIST_BYTES + REMOTE_NOTE_BYTES,
 };
+
+// Code has pages of its own.
+static inline uint64_t remote_code_bytes(void)
+{
+    return page_end(REMOTE_CODE_BYTES_MIN);
+}
+
+static inline uint64_t remote_page_bytes(void)
+{
+    return page_end(remote_code_bytes() + REMOTE_LIST_BYTES + REMOTE_NOTE_BYTES);
+}
 
 struct remote_call {
     int64_t number; // SYS_...
@@ -73,5 +86,5 @@ enum err remote_calls_await_unused(struct remote_calls *calls,
 // Return the address of the note, whose first use is the caller's. 0 before the first run.
 static inline uint64_t remote_calls_note(const struct remote_calls *calls)
 {
-    return calls->page != 0 ? calls->page + REMOTE_CODE_BYTES + REMOTE_LIST_BYTES : 0;
+    return calls->page != 0 ? calls->page + remote_code_bytes() + REMOTE_LIST_BYTES : 0;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "host/memory/page_size.h"
 #include "recorder/memory/rss_split.h"
 
 #define PAGE ((uint64_t)4096)
@@ -51,6 +52,7 @@ static inline bool read_pages(void *context, uint64_t first_page, size_t count, 
 
 static inline void open_fixture(struct fixture *f, const char *map)
 {
+    g_page_bits = 12; // the maps are drawn so, whatever this kernel has
     *f = (struct fixture){.has_pages = true, .resident = UINT64_MAX};
     CLEANUP(strbuf_release) struct strbuf text = {0};
     strbuf_append_text(&text, map);

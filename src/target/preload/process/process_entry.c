@@ -34,7 +34,7 @@ bool process_entry_page(struct process_page **out)
     if (page == NULL) {
         return false;
     }
-    if (sys_failed(sys_madvise(page, PAGE_BYTES, MADV_WIPEONFORK))) {
+    if (sys_failed(sys_madvise(page, PAGE_GRAIN, MADV_WIPEONFORK))) {
         page_free(page, sizeof(*page));
         return false;
     }

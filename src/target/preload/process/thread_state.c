@@ -17,7 +17,7 @@
 #define NAMES_MAX         16384u // of one table
 #define FRAMES_REMEMBERED 1024u  // of a walk, lower limit
 #define UNWIND_BYTES_BUDGET \
-    (LANE_STATE_BYTES - PAGE_BYTES - MODULES_BYTES - DEFERRED_BYTES - (128u << 10))
+    (LANE_STATE_BYTES - PAGE_GRAIN - MODULES_BYTES - DEFERRED_BYTES - (128u << 10))
 
 // The parts of a lane's state, in bytes from its beginning.
 struct thread_layout {
@@ -33,12 +33,12 @@ struct thread_layout {
 
 static size_t whole_pages(size_t bytes)
 {
-    return page_end(bytes);
+    return grain_end(bytes);
 }
 
 static struct thread_layout plan_layout(uint32_t wanted_frames)
 {
-    struct thread_layout l = {.unwind = PAGE_BYTES};
+    struct thread_layout l = {.unwind = PAGE_GRAIN};
     l.max_frames = wanted_frames < SESSION_FRAMES_MAX ? wanted_frames : SESSION_FRAMES_MAX;
     l.max_frames = l.max_frames < 8 ? 8 : l.max_frames; // lower limit of the unwinder
     l.capacity = l.max_frames < FRAMES_REMEMBERED ? FRAMES_REMEMBERED : l.max_frames;

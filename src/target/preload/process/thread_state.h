@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/page.h"
 #include "target/preload/process/deferred.h"
 #include "target/preload/stacks/stack_dictionary.h"
 #include "target/producer/byte_sampler.h"
@@ -59,7 +60,7 @@ struct thread_home {
     struct module_entry modules[MODULE_DICTIONARY_MIN];
     uint64_t names[2 * STACK_DICTIONARY_MIN];
 };
-_Static_assert(sizeof(struct thread_home) <= 4096, "one page");
+_Static_assert(sizeof(struct thread_home) <= PAGE_GRAIN, "its room");
 _Static_assert(offsetof(struct thread_home, state.guard) == LANE_GUARD_OFFSET - LANE_HEADER_BYTES,
                "where the recorder looks for it");
 

@@ -7,7 +7,7 @@
 #include "base/page_alloc.h"
 #include "base/sys.h"
 
-_Static_assert(sizeof(struct process_words) <= PAGE_BYTES, "one page is wiped");
+_Static_assert(sizeof(struct process_words) <= PAGE_GRAIN, "one page is wiped");
 
 #define DIRECTORY_BYTES ((size_t)WORDS_CUSTOM_REGIONS * sizeof(_Atomic(struct words_region *)))
 #define WINDOW_BYTES    (WORDS_GROUP * sizeof(struct words_region))
@@ -15,11 +15,11 @@ _Static_assert(sizeof(struct process_words) <= PAGE_BYTES, "one page is wiped");
 // A window: where the room of its group begins, 0 if it has none | WINDOW_OPEN | the group.
 #define WINDOW_OPEN       ((uint64_t)1 << 11)
 #define WINDOW_GROUP_MASK (WINDOW_OPEN - 1)
-_Static_assert(WORDS_GROUPS <= WINDOW_OPEN && PAGE_BYTES == 2 * WINDOW_OPEN, "room for its number");
+_Static_assert(WORDS_GROUPS <= WINDOW_OPEN && PAGE_GRAIN == 2 * WINDOW_OPEN, "room for its number");
 
 static char *window_room(uint64_t window)
 {
-    return (char *)page_start(window);
+    return (char *)grain_start(window);
 }
 
 static uint32_t window_group(uint64_t window)
@@ -29,9 +29,9 @@ static uint32_t window_group(uint64_t window)
 
 struct process_words *process_words_new(void)
 {
-    struct process_words *words = page_alloc(PAGE_BYTES);
-    if (words != NULL && sys_failed(sys_madvise(words, PAGE_BYTES, MADV_WIPEONFORK))) {
-        page_free(words, PAGE_BYTES);
+    struct process_words *words = page_alloc(PAGE_GRAIN);
+    if (words != NULL && sys_failed(sys_madvise(words, PAGE_GRAIN, MADV_WIPEONFORK))) {
+        page_free(words, PAGE_GRAIN);
         return NULL;
     }
     return words;
@@ -325,7 +325,7 @@ struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t c
 }
 
 // Chunks of a process with little room: 3 MiB, for some 100,000 blocks.
-#define CHUNKS_LEAN 5u
+#define CHUNKS_LEAN 4u
 
 void process_words_foresee(struct process_words *words)
 {

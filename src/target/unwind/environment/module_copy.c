@@ -7,7 +7,7 @@
 #include "base/page_alloc.h"
 #include "base/sys.h"
 
-#define NAME_BYTES PAGE_BYTES
+#define NAME_BYTES PAGE_GRAIN
 
 static void fetch(const struct eh_table *table, uint64_t addr, uint64_t len)
 {
@@ -74,7 +74,7 @@ static struct bytes fetch_headers(const struct module_copy *copy)
     const struct eh_image *image = &copy->table.image;
     const uint64_t first = (uint64_t)image->bytes.data;
     const Elf64_Ehdr *file = (const Elf64_Ehdr *)first;
-    fetch(&copy->table, image->addr, PAGE_BYTES);
+    fetch(&copy->table, image->addr, PAGE_GRAIN);
     fetch(&copy->table, image->addr + file->e_phoff, (uint64_t)file->e_phnum * sizeof(Elf64_Phdr));
     return module_table_headers(first, first + image->bytes.len);
 }

@@ -141,8 +141,8 @@ static void *come_and_go(void *context)
 {
     struct flicker *flicker = context;
     while (!flicker->is_over) {
-        (void)mprotect(flicker->page, PAGE_BYTES, PROT_NONE);
-        (void)mprotect(flicker->page, PAGE_BYTES, PROT_READ);
+        (void)mprotect(flicker->page, PAGE_GRAIN, PROT_NONE);
+        (void)mprotect(flicker->page, PAGE_GRAIN, PROT_READ);
     }
     return NULL;
 }
@@ -154,7 +154,7 @@ static void a_guess_is_read_where_memory_comes_and_goes(void **state)
     const struct stack_bounds unknown = {0};
     pthread_t thread;
     struct flicker flicker = {
-        .page = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
+        .page = mmap(NULL, PAGE_GRAIN, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
     assert_true(flicker.page != MAP_FAILED);
     assert_int_equal(pthread_create(&thread, NULL, come_and_go, &flicker), 0);
     unsigned seen[2] = {0};
@@ -168,7 +168,7 @@ static void a_guess_is_read_where_memory_comes_and_goes(void **state)
     }
     flicker.is_over = true;
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(munmap(flicker.page, PAGE_BYTES), 0);
+    assert_int_equal(munmap(flicker.page, PAGE_GRAIN), 0);
 }
 
 // The last test, because it cannot be undone.

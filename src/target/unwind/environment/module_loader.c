@@ -81,7 +81,7 @@ static bool describe_late(const struct link_map *map, struct module_span *out)
     out->hdr_addr = header != NULL ? map->l_addr + header->p_vaddr : 0;
     index = 0;
     while ((header = module_table_next_header(headers, PT_LOAD, &index)) != NULL) {
-        out->start = out->end == 0 ? page_start(map->l_addr + header->p_vaddr) : out->start;
+        out->start = out->end == 0 ? grain_start(map->l_addr + header->p_vaddr) : out->start;
         out->end = map->l_addr + header->p_vaddr + header->p_memsz;
     }
     return true;
@@ -184,10 +184,10 @@ static int list_module(struct dl_phdr_info *info, size_t size, void *context)
     index = 0;
     while ((header = module_table_next_header(span.headers, PT_LOAD, &index)) !=
            NULL) { // by rising address
-        const uint64_t start = page_start(span.bias + header->p_vaddr);
+        const uint64_t start = grain_start(span.bias + header->p_vaddr);
         if (span.end == 0) {
             span.start = start;
-        } else if (span.path[0] == 0 && start > page_end(span.end)) {
+        } else if (span.path[0] == 0 && start > grain_end(span.end)) {
             list_span(context, &span);
             span.start = start;
         }

@@ -15,7 +15,7 @@ static bool are_in_segment(struct bytes headers, uint64_t offset)
 {
     size_t index = 0;
     const Elf64_Phdr *load = module_table_next_header(headers, PT_LOAD, &index);
-    const uint64_t first = load != NULL ? page_start(load->p_vaddr) : 0;
+    const uint64_t first = load != NULL ? grain_start(load->p_vaddr) : 0;
     for (; load != NULL; load = module_table_next_header(headers, PT_LOAD, &index)) {
         if (offset - load->p_offset < load->p_filesz &&
             load->p_vaddr - first == load->p_offset) { // wraps around if it is before
@@ -27,7 +27,7 @@ static bool are_in_segment(struct bytes headers, uint64_t offset)
 
 static bool is_readable(uint64_t start, uint64_t len)
 {
-    for (uint64_t addr = start; addr - start < len; addr = page_start(addr) + PAGE_BYTES) {
+    for (uint64_t addr = start; addr - start < len; addr = grain_start(addr) + PAGE_GRAIN) {
         if (!sys_is_readable(addr & ~(uint64_t)7)) {
             return false;
         }
@@ -49,7 +49,7 @@ struct bytes module_table_headers(uint64_t start, uint64_t end)
     const uint64_t len = (uint64_t)elf->e_phnum * sizeof(Elf64_Phdr);
     const uint64_t offset = elf->e_phoff;
     const struct bytes headers = {(const uint8_t *)start + offset, (size_t)len};
-    if (offset <= PAGE_BYTES && len <= PAGE_BYTES - offset) {
+    if (offset <= PAGE_GRAIN && len <= PAGE_GRAIN - offset) {
         return headers;
     }
     // BOLT puts them into a segment of its own.

@@ -15,12 +15,12 @@ static bool cover(struct self_memory *self, uint64_t addr)
     if (!sys_is_readable(addr & ~(uint64_t)7)) {
         return false;
     }
-    uint64_t page = page_start(addr);
+    uint64_t page = grain_start(addr);
     if (page == self->high) {
-        self->high += PAGE_BYTES;
+        self->high += PAGE_GRAIN;
     } else {
         self->low = page;
-        self->high = page + PAGE_BYTES;
+        self->high = page + PAGE_GRAIN;
     }
     return true;
 }

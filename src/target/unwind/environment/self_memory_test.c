@@ -23,27 +23,27 @@ static void what_cannot_be_read_is_not_read(void **state)
 {
     (void)state;
     uint8_t *pages =
-        mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, PAGES * PAGE_GRAIN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(pages, MAP_FAILED);
     for (size_t i = 0; i < PAGES; i++) {
-        *(uint64_t *)(void *)(pages + i * PAGE_BYTES) = 100 + i;
+        *(uint64_t *)(void *)(pages + i * PAGE_GRAIN) = 100 + i;
     }
-    assert_int_equal(mprotect(pages + HOLE * PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    assert_int_equal(mprotect(pages + HOLE * PAGE_GRAIN, PAGE_GRAIN, PROT_NONE), 0);
     static const size_t order[] = {0, 1, 2, 3, 4, 5, 3, 4, 2, 1, 0, 5, 5, 4, 0, 3, 4};
     const struct stack_bounds nowhere = {0};
     struct self_memory self = self_memory_over(&nowhere);
     uint64_t word = 77;
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-        const uint64_t addr = (uint64_t)pages + order[i] * PAGE_BYTES;
+        const uint64_t addr = (uint64_t)pages + order[i] * PAGE_GRAIN;
         assert_int_equal(self.reader.read(&self.reader, addr, &word), order[i] != HOLE);
         assert_true(order[i] == HOLE || word == 100 + order[i]);
         assert_false(self.reader.read(&self.reader, 8, &word));
     }
-    const uint64_t hole = (uint64_t)pages + HOLE * PAGE_BYTES;
+    const uint64_t hole = (uint64_t)pages + HOLE * PAGE_GRAIN;
     assert_true(self.reader.read(&self.reader, hole - 8, &word));
     assert_false(self.reader.read(&self.reader, hole - 4, &word)); // half of the word is behind it
     assert_false(self.reader.read(&self.reader, UINT64_MAX - 3, &word));
-    assert_int_equal(munmap(pages, PAGES * PAGE_BYTES), 0);
+    assert_int_equal(munmap(pages, PAGES * PAGE_GRAIN), 0);
 }
 
 int main(void)

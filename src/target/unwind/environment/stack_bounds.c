@@ -22,7 +22,7 @@ static uint64_t g_main_descriptor;
 // else.
 static bool all_readable(uint64_t from, uint64_t to)
 {
-    for (uint64_t page = from; page < to; page += PAGE_BYTES) {
+    for (uint64_t page = from; page < to; page += PAGE_GRAIN) {
         if (!sys_is_readable(page)) {
             return false;
         }
@@ -33,10 +33,10 @@ static bool all_readable(uint64_t from, uint64_t to)
 bool stack_bounds_extend(struct stack_bounds *bounds, uint64_t sp)
 {
     if (sp >= bounds->low || bounds->low - sp > EXTEND_BYTES_MAX ||
-        !all_readable(page_start(sp), bounds->low)) {
+        !all_readable(grain_start(sp), bounds->low)) {
         return false;
     }
-    bounds->low = page_start(sp);
+    bounds->low = grain_start(sp);
     return true;
 }
 
@@ -44,8 +44,8 @@ void stack_bounds_foresee(struct stack_bounds *bounds)
 {
     const uint64_t end = bounds->low > EXTEND_BYTES_MAX ? bounds->low - EXTEND_BYTES_MAX : 0;
     while (bounds->low < bounds->top && bounds->low > end &&
-           sys_is_readable(bounds->low - PAGE_BYTES)) {
-        bounds->low -= PAGE_BYTES;
+           sys_is_readable(bounds->low - PAGE_GRAIN)) {
+        bounds->low -= PAGE_GRAIN;
     }
 }
 
@@ -58,10 +58,10 @@ static bool try_top(struct stack_bounds *bounds, uint64_t sp, uint64_t last_sp, 
     }
     // Part of it may be known already.
     bool is_known = bounds->top == top && sp < bounds->low;
-    if (!all_readable(page_start(sp), is_known ? bounds->low : top)) {
+    if (!all_readable(grain_start(sp), is_known ? bounds->low : top)) {
         return false;
     }
-    *bounds = (struct stack_bounds){.low = page_start(sp), .top = top};
+    *bounds = (struct stack_bounds){.low = grain_start(sp), .top = top};
     return true;
 }
 

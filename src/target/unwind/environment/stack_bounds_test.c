@@ -172,10 +172,10 @@ static void the_checked_reader_stops_at_every_edge(void **state)
 {
     (void)state;
     char *pages =
-        mmap(NULL, 3 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, 3 * PAGE_GRAIN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(pages != MAP_FAILED);
-    memset(pages, 7, 3 * PAGE_BYTES);
-    assert_int_equal(mprotect(pages + 2 * PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    memset(pages, 7, 3 * PAGE_GRAIN);
+    assert_int_equal(mprotect(pages + 2 * PAGE_GRAIN, PAGE_GRAIN, PROT_NONE), 0);
     const struct {
         uint64_t addr;
         bool readable;
@@ -203,7 +203,7 @@ static void the_checked_reader_stops_at_every_edge(void **state)
             fail_msg("case %zu: %d, %#llx", i / 2, got, (unsigned long long)word);
         }
     }
-    assert_int_equal(munmap(pages, 3 * PAGE_BYTES), 0);
+    assert_int_equal(munmap(pages, 3 * PAGE_GRAIN), 0);
 }
 
 // Readable memory far below a stack is another mapping, however near it is: a stack grows by

@@ -149,13 +149,13 @@ __asm__(".text\n"
 AGENT_HOOKS(X)
 #undef X
 
-_Alignas(4096) struct agent_page g_agent_page = {.magic = AGENT_MAGIC,
-                                                 .version = AGENT_VERSION,
-                                                 .hooks = {
+_Alignas(PAGE_GRAIN) struct agent_page g_agent_page = {.magic = AGENT_MAGIC,
+                                                       .version = AGENT_VERSION,
+                                                       .hooks = {
 #define X(hook, effect, size, count, block) [hook] = entry_##hook,
-                                                     AGENT_HOOKS(X)
+                                                           AGENT_HOOKS(X)
 #undef X
-                                                 }};
+                                                       }};
 
 // The name by which the recorder finds it. The other one is hidden, for direct access.
 extern struct agent_page agent_page __attribute__((alias("g_agent_page"), visibility("default")));

@@ -111,7 +111,7 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size agent_call_keeping_result, . - agent_call_keeping_result\n");
 
-_Alignas(4096) struct agent_page g_agent_page = {
+_Alignas(PAGE_GRAIN) struct agent_page g_agent_page = {
     .magic = AGENT_MAGIC,
     .version = AGENT_VERSION,
     .hooks =

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/page.h"
+#include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "inject/process/proc_files.h"
 #include "inject/process/target_refusal.h"
