@@ -189,8 +189,19 @@ def test_the_comparison_names_the_host_and_what_failed():
     data = results_of("cc1plus", sitting(**{"bare": [1], "heaptrack": [None], "heaptrack-raw": [4]}),
                       sitting(bare=[2], cairn=[3]))
     assert tables.comparison_table(data).splitlines()[2:] == [
-        "| GCC compiling a large C++ file | 1.50 | 4.0, recording alone; reading it failed |", "",
+        "| GCC compiling a large C++ file | 1.50 |  | 4.0 † |  |", "",
+        "Processor time is that of all processes, with the recorder's. †: recording alone; reading it failed.",
         "c, 2 processors."]
+
+
+def test_processor_time_is_that_of_target_and_recorder():
+    one = sitting(bare=[1, 2], cairn=[1, 2])
+    for tool, target, recorder in (("bare", 2.0, 0.0), ("cairn", 3.0, 1.0)):
+        for outcome in one["tools"][tool]["outcomes"]:
+            outcome |= {"target_cpu": target, "recorder_cpu": recorder}
+    found = results.processor_ratio({**HEADING, "sittings": [one]}, "cairn")
+    assert (found.median, found.count) == (2, 2)
+    assert results.processor_ratio(entry(bare=[1], cairn=[2]), "cairn") is None
 
 
 def test_single_calls_are_shown_by_threads():

@@ -91,8 +91,11 @@ def churn(name, title, *arguments, work):
     return Workload(name, title, "churn", ("pairs={work}", *arguments), work, "pair")
 
 
-def std_list(name, title, *arguments):
-    return Workload(name, title, "list", ("pairs={work}", *arguments), 60_000_000, "pair")
+def std_list(name, title, *arguments, work=60_000_000):
+    return Workload(name, title, "list", ("pairs={work}", *arguments), work, "pair")
+
+
+WORKER = "a worker beside a main thread that sleeps"
 
 
 def real(name, title, program, *arguments, work=0, env=None, skip_tools=("dhat",), **settings):
@@ -117,6 +120,8 @@ WORKLOADS = (
     churn("churn-30-1", "churn, 30 deep, 1 thread", "depth=30", work=30_000_000),
     churn("churn-30-2", "churn, 30 deep, 2 threads", "depth=30", "threads=2", work=30_000_000),
     churn("churn-30-4", "churn, 30 deep, 4 threads", "depth=30", "threads=4", work=15_000_000),
+    churn("churn-30-16", "churn, 30 deep, 16 threads", "depth=30", "threads=16", work=4_000_000),
+    churn("churn-30-worker", f"churn, 30 deep, {WORKER}", "depth=30", "threads=0", work=30_000_000),
     churn("churn-100-1", "churn, 100 deep, 1 thread", "depth=100", work=30_000_000),
     churn("churn-restless", "churn, 30 deep, 1 thread, root changes every 8 pairs",
           "depth=30", "burst=8", work=20_000_000),
@@ -125,8 +130,12 @@ WORKLOADS = (
     std_list("list-1", "list push/pop, 1 thread"),
     std_list("list-2", "list push/pop, 2 threads", "threads=2"),
     std_list("list-4", "list push/pop, 4 threads", "threads=4"),
+    std_list("list-16", "list push/pop, 16 threads", "threads=16", work=15_000_000),
+    std_list("list-worker", f"list push/pop, {WORKER}", "threads=0"),
     Workload("handover", "producer and consumer threads", "handover", ("pairs={work}",),
              2_000_000, "block"),
+    Workload("pool", "4 workers that free each other's blocks, 50 MB live", "pool",
+             ("pairs={work}", "threads=4"), 5_000_000, "pair"),
     Workload("live", "20 million live blocks", "live", ("blocks={work}",), 20_000_000, "block",
              skip_tools=("dhat", "massif"), is_divisible=False),
     Workload("stacks", "1 million distinct stacks", "stacks", ("stacks={work}", "rounds=4"),

@@ -158,6 +158,17 @@ def ratio(entry, tool, base=BARE):
     return spread.paired_ratios(column(entry, tool, field), base_column(entry, tool, field, base))
 
 
+def processor_ratio(entry, tool):
+    """Processor time of target and recorder against that of the bare program."""
+    def sums(fields):
+        return [sum(both) if None not in both else None for both in zip(*fields)]
+    fields = ("target_cpu", "recorder_cpu")
+    if did_less(entry, tool):
+        return None
+    return spread.paired_ratios(sums([column(entry, tool, field) for field in fields]),
+                                sums([base_column(entry, tool, field) for field in fields]))
+
+
 def throughput_ratio(entry, tool):
     return spread.paired_ratios(column(entry, tool, "throughput"),
                                 base_column(entry, tool, "throughput"))

@@ -221,7 +221,8 @@ def calls_table(data):
 # The rows of README.md: workloads, each with its words.
 COMPARED = (
     ("churn-30-1", "malloc and free in a tight loop, 30 frames deep"),
-    ("churn-30-2", "the same on two threads and two processors"),
+    ("churn-30-2", "the same on two threads"),
+    ("churn-30-4", "the same on four"),
     ("list-1", "`std::list` push and pop in a tight loop"),
     ("cc1plus", "GCC compiling a large C++ file"),
     ("clang", "Clang checking it"),
@@ -234,34 +235,46 @@ COMPARED = (
 )
 
 
-def compared_cell(entry, name):
+def times(found):
+    if not found:
+        return ""
+    return f"{found.median:.1f}" if found.median >= 2 else f"{found.median:.2f}"
+
+
+def compared_cells(entry, name):
+    """Wall time and processor time."""
     tool = tools.find_tool(name)
     found = results.ratio(entry, name)
     if found:
-        return f"{found.median:.1f}" if found.median >= 2 else f"{found.median:.2f}"
+        return [times(found), times(results.processor_ratio(entry, name))]
     stand_in = results.ratio(entry, tool.fallback) if tool.fallback else None
-    return f"{stand_in.median:.1f}, recording alone; reading it failed" if stand_in else ""
+    return [f"{stand_in.median:.1f} †" if stand_in else "",
+            times(results.processor_ratio(entry, tool.fallback)) if stand_in else ""]
 
 
 def comparison_table(data):
-    """Wall time against bare, and the share of redis's throughput that is lost."""
+    """Times against bare, and the share of redis's throughput that is lost."""
     rows = []
     for name, words in COMPARED:
         entry = data["workloads"].get(name)
         if entry:
-            rows.append([words, *(compared_cell(entry, tool) for tool in ("cairn", "heaptrack"))])
+            rows.append([words, *compared_cells(entry, "cairn"), *compared_cells(entry, "heaptrack")])
     redis = data["workloads"].get("redis")
     if redis:
         lost = [results.throughput_ratio(redis, tool) for tool in ("cairn", "heaptrack")]
         rows.append(["redis, 16 commands pipelined: requests a second lost",
-                     *(f"{100 * (1 - one.median):.0f} %" if one else "" for one in lost)])
+                     *(cell for one in lost
+                       for cell in (f"{100 * (1 - one.median):.0f} %" if one else "", ""))])
     if not rows:
         return EMPTY
     hosts = {sitting["machine"]["cpu"] + f", {sitting['machine']['cores']} processors"
              for name, _words in COMPARED if name in data["workloads"]
              for sitting in data["workloads"][name]["sittings"] if "cairn" in sitting["tools"]}
-    return (table(["wall time against the program alone", "cairn", "heaptrack 1.4"], rows)
-            + f"\n\n{'; '.join(sorted(hosts))}.")
+    heads = ["against the program alone", "cairn: wall time", "processor time",
+             "heaptrack 1.4: wall time", "processor time"]
+    note = ("\n\nProcessor time is that of all processes, with the recorder's. †: recording alone; reading it failed.\n"
+            f"{'; '.join(sorted(hosts))}.")
+    return table(heads, rows) + note
 
 
 def scaling_table(data):

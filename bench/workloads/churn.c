@@ -254,7 +254,7 @@ int main(int argc, char **argv)
     const struct workload_param params[] = {
         {"pairs", &plan.pairs, 1, UINT64_MAX / 2, "malloc and free pairs of each thread"},
         {"depth", &plan.depth, 10, DEPTH_MAX, "frames between the worker and malloc"},
-        {"threads", &plan.threads, 1, 4096, "threads"},
+        {"threads", &plan.threads, 0, 4096, "threads; 0: one, beside one that sleeps"},
         {"live", &plan.live, 1, 1u << 31, "blocks alive at a time in each thread"},
         {"burst", &plan.burst, 1, 1u << 20, "pairs between two changes of the root frames"},
         {"roots", &plan.roots, 1, FRAME_KINDS, "functions to choose from at a root level"},

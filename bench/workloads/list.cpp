@@ -3,7 +3,7 @@
 //
 // The easy case that others publish: shallow, one stack, short-lived blocks of one size. `length`
 // elements are alive at a time. A pair is one push_back and one pop_front. `beside` makes the heap
-// as large as a real program's: what threads may hold back is a part of the peak.
+// as large as a real program's: what threads need not add to the sum of the peak is a part of it.
 
 #include "workload.h"
 
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     plan settings;
     const workload_param params[] = {
         {"pairs", &settings.pairs, 1, UINT64_MAX / 2, "push and pop pairs of each thread"},
-        {"threads", &settings.threads, 1, 4096, "threads"},
+        {"threads", &settings.threads, 0, 4096, "threads; 0: one, beside one that sleeps"},
         {"length", &settings.length, 1, 1u << 30, "elements alive at a time"},
         {"beside", &settings.beside_bytes, 0, 1u << 30, "bytes of another block that is alive"},
         {},

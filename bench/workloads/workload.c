@@ -90,18 +90,19 @@ static void *thread_main(void *arg)
 
 uint64_t workload_run_threads(uint32_t threads, void (*body)(void *arg, uint32_t index), void *arg)
 {
+    const uint32_t count = threads != 0 ? threads : 1;
     if (threads == 1) {
         uint64_t begin = workload_now_ns();
         body(arg, 0);
         return workload_now_ns() - begin;
     }
     pthread_barrier_t barrier;
-    pthread_t *handles = workload_alloc(threads * sizeof(*handles));
-    struct thread_start *starts = workload_alloc(threads * sizeof(*starts));
-    if (pthread_barrier_init(&barrier, NULL, threads + 1) != 0) {
+    pthread_t *handles = workload_alloc(count * sizeof(*handles));
+    struct thread_start *starts = workload_alloc(count * sizeof(*starts));
+    if (pthread_barrier_init(&barrier, NULL, count + 1) != 0) {
         abort();
     }
-    for (uint32_t i = 0; i < threads; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         starts[i] = (struct thread_start){&barrier, body, arg, i};
         if (pthread_create(&handles[i], NULL, thread_main, &starts[i]) != 0) {
             (void)fprintf(stderr, "cannot create thread %" PRIu32 "\n", i);
@@ -110,7 +111,7 @@ uint64_t workload_run_threads(uint32_t threads, void (*body)(void *arg, uint32_t
     }
     (void)pthread_barrier_wait(&barrier);
     uint64_t begin = workload_now_ns();
-    for (uint32_t i = 0; i < threads; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         (void)pthread_join(handles[i], NULL);
     }
     uint64_t end = workload_now_ns();

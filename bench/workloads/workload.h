@@ -73,7 +73,8 @@ uint64_t workload_now_ns(void);
 
 // Run body(arg, i) for i < threads. Return the nanoseconds from the moment when all may start until
 // the last has ended. One thread means the main thread, so that a program without threads is
-// measured as such (glibc omits its locks there). Exit with 1 if a thread cannot be created.
+// measured as such (glibc omits its locks there); 0 means one worker, for which the main thread
+// waits. Exit with 1 if a thread cannot be created.
 uint64_t workload_run_threads(uint32_t threads, void (*body)(void *arg, uint32_t index), void *arg);
 
 // Write the result line: `ops` operations per thread took `loop_ns` nanoseconds. Exit with 1 if the
