@@ -15,6 +15,7 @@
 
 enum {
     PEAK_SHARE = 10,      // a tenth of the peak
+    SECOND_SHARE = 3,     // a third of it: a function beside the one that holds the most
     GROWING_SITES = 5,    // call sites whose growth is judged: those with the most bytes
     GROWTH_FINDINGS = 3,  // at most
     JUDGED_RUN_MS = 1000, // shorter runs have no growth and no unfreed memory
@@ -55,7 +56,27 @@ static void append_gain(const struct findings_builder *builder,
                   finding_format_bytes(builder, peak_bytes - leader->gained).text);
 }
 
-// Append what the function with most of the peak gained, and what another one did that gained more.
+// Append what another function holds, if that is much, too, and it is not named yet.
+static MUST_USE enum err append_second(const struct findings_builder *builder,
+                                       struct strbuf *out,
+                                       const struct finding_leader *leader)
+{
+    const uint64_t peak_bytes = builder->selection->profile->recording.totals.peak_bytes;
+    struct finding_leader second;
+    TRY(finding_leader(builder, COST_PEAK_BYTES, leader, &second));
+    const uint64_t bytes = costs_get(&second.costs, COST_PEAK_BYTES);
+    if (second.group != REC_NONE && bytes >= peak_bytes / SECOND_SHARE) {
+        strbuf_append_char(out, ' ');
+        finding_append_leader(builder, out, &second);
+        strbuf_printf(out, " holds another %s, ",
+                      finding_format(builder, &second.costs, COST_PEAK_BYTES).text);
+        strbuf_printf(out, "%s.", format_percent(bytes, peak_bytes).text);
+    }
+    return ERR_OK;
+}
+
+// Append what the function with most of the peak gained, and what another one did that gained more,
+// or holds as well.
 static MUST_USE enum err append_rise(const struct findings_builder *builder,
                                      struct strbuf *out,
                                      const struct finding_leader *leader)
@@ -69,7 +90,7 @@ static MUST_USE enum err append_rise(const struct findings_builder *builder,
     const bool is_another = gainer.gained > leader->gained && gainer.gained <= peak_bytes &&
                             gainer.gained >= peak_bytes / PEAK_SHARE;
     if (rise->trough_bytes == 0 || (!has_gained && !is_another)) {
-        return ERR_OK;
+        return append_second(builder, out, leader);
     }
     if (has_gained) {
         strbuf_append_text(out, " It");
@@ -79,6 +100,8 @@ static MUST_USE enum err append_rise(const struct findings_builder *builder,
         strbuf_append_char(out, ' ');
         finding_append_leader(builder, out, &gainer);
         append_gain(builder, out, &gainer, !has_gained);
+    } else {
+        TRY(append_second(builder, out, leader));
     }
     if (rise->mark != REC_NONE) {
         strbuf_printf(
@@ -97,7 +120,7 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
         peak_bytes < PEAK_BYTES_MIN) {
         return ERR_OK;
     }
-    TRY(finding_leader(builder, COST_PEAK_BYTES, &leader));
+    TRY(finding_leader(builder, COST_PEAK_BYTES, NULL, &leader));
     const uint64_t bytes = costs_get(&leader.costs, COST_PEAK_BYTES);
     if (leader.group == REC_NONE || bytes < peak_bytes / PEAK_SHARE) {
         return ERR_OK;
@@ -133,7 +156,7 @@ static MUST_USE enum err find_oom(struct findings_builder *builder)
     if (limit_bytes == 0) {
         return ERR_OK;
     }
-    TRY(finding_leader(builder, COST_LEAKED_BYTES, &leader));
+    TRY(finding_leader(builder, COST_LEAKED_BYTES, NULL, &leader));
     struct finding finding = {.kind = FINDING_OOM,
                               .confidence = CONFIDENCE_HIGH,
                               .location =
@@ -228,7 +251,7 @@ static MUST_USE enum err find_unfreed(struct findings_builder *builder, bool may
     if (bytes < UNFREED_BYTES_MIN || bytes < costs_get(whole, COST_PEAK_BYTES) / UNFREED_SHARE) {
         return ERR_OK;
     }
-    TRY(finding_leader(builder, COST_LEAKED_BYTES, &leader));
+    TRY(finding_leader(builder, COST_LEAKED_BYTES, NULL, &leader));
     if (leader.group == REC_NONE) {
         return ERR_OK;
     }

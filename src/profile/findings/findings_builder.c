@@ -123,6 +123,14 @@ void finding_append_leader(const struct findings_builder *builder,
                  leader->sites - 1);
 }
 
+// Return the function of a call site. What has no stack is one more.
+static size_t function_of(const struct findings_builder *builder, uint32_t group)
+{
+    const struct code_index *code = &builder->selection->profile->code;
+    const uint32_t location = row_groups_location(&builder->out.groups, group);
+    return location == REC_NONE ? code->functions.len : code->locations.items[location].function;
+}
+
 // Find the function with the largest sum of `values`, which are by group.
 static MUST_USE enum err leader_of(const struct findings_builder *builder,
                                    const struct u64_vec *values,
@@ -137,9 +145,7 @@ static MUST_USE enum err leader_of(const struct findings_builder *builder,
         *out = (struct finding_leader){.group = REC_NONE};
         uint64_t largest = 0;
         for (uint32_t i = 0; i < values->len; i++) {
-            const uint32_t location = row_groups_location(groups, i);
-            const size_t function = location == REC_NONE ? code->functions.len
-                                                         : code->locations.items[location].function;
+            const size_t function = function_of(builder, i);
             const uint64_t value = values->items[i];
             if (pass == 0) {
                 sums.items[function] += value;
@@ -157,14 +163,18 @@ static MUST_USE enum err leader_of(const struct findings_builder *builder,
     return ERR_OK;
 }
 
-enum err
-finding_leader(const struct findings_builder *builder, enum cost cost, struct finding_leader *out)
+enum err finding_leader(const struct findings_builder *builder,
+                        enum cost cost,
+                        const struct finding_leader *except,
+                        struct finding_leader *out)
 {
     const struct row_group_vec *groups = &builder->out.groups.groups;
     CLEANUP(u64_vec_release) struct u64_vec values = {0};
     TRY(u64_vec_resize(&values, groups->len));
-    for (size_t i = 0; i < groups->len; i++) {
-        values.items[i] = costs_get(&groups->items[i].costs, cost);
+    for (uint32_t i = 0; i < groups->len; i++) {
+        const bool counts =
+            except == NULL || function_of(builder, i) != function_of(builder, except->group);
+        values.items[i] = counts ? costs_get(&groups->items[i].costs, cost) : 0;
     }
     return leader_of(builder, &values, out);
 }

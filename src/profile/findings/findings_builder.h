@@ -44,9 +44,10 @@ struct finding_leader {
     uint64_t gained;
 };
 
-// Find that function for `cost`. ERR_NO_MEMORY.
+// Find that function for `cost`; `except` is passed over, NULL: none. ERR_NO_MEMORY.
 enum err finding_leader(const struct findings_builder *builder,
                         enum cost cost,
+                        const struct finding_leader *except,
                         struct finding_leader *out) MUST_USE;
 
 // Find the function that gained most from the trough to the peak. ERR_NO_MEMORY.

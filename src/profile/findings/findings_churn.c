@@ -30,7 +30,7 @@ static MUST_USE enum err find_temporary(struct findings_builder *builder)
     if (!profile_knows(builder->selection->profile, COST_TEMPORARY)) {
         return ERR_OK;
     }
-    TRY(finding_leader(builder, COST_TEMPORARY, &leader));
+    TRY(finding_leader(builder, COST_TEMPORARY, NULL, &leader));
     const uint64_t count = costs_get(&leader.costs, COST_TEMPORARY);
     if (leader.group == REC_NONE || count < TEMPORARY_MIN ||
         count < allocations / TEMPORARY_SHARE) {

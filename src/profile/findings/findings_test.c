@@ -79,7 +79,7 @@ static void the_peak_is_explained(void **state)
 }
 
 // A rise from 300 ms, of an index that grows by 14 MiB or not at all, and of a report.
-static void the_larger_gain_of_another_is_named(void **state)
+static void another_maker_of_the_peak_is_named(void **state)
 {
     (void)state;
 #define BUMP "main;bump(c.c:1) 1 10485760 1 10485760\n@0 1 10485760 0 0 0\n@2 0 0 1 10485760 0\n"
@@ -100,6 +100,21 @@ static void the_larger_gain_of_another_is_named(void **state)
          "index (a.c:7) holds 15.0 MiB, 38.5% of the peak of 39.0 MiB. render (b.c:3) gained "
          "14.0 MiB since 400 ms, when the heap held 15.0 MiB; without that the peak would be "
          "25.0 MiB."},
+        // Both rise from the beginning, in two lines of one function and in another one.
+        {"main;index(a.c:7) 2 12582912 0 0 0 0 2 12582912 12582912\n@1 2 12582912 0 0 0\n"
+         "main;index(a.c:9) 1 4194304 0 0 0 0 1 4194304 4194304\n@1 1 4194304 0 0 0\n"
+         "main;render(b.c:3) 3 10485760 0 0 0 0 3 10485760 10485760\n@1 3 10485760 0 0 0\n",
+         "index (a.c:7 and 1 more line) holds 16.0 MiB, 61.5% of the peak of 26.0 MiB. render "
+         "(b.c:3) holds another 10.0 MiB, 38.5%."},
+        {"main;index(a.c:7) 2 16777216 0 0 0 0 2 16777216 16777216\n@1 2 16777216 0 0 0\n"
+         "main;render(b.c:3) 3 7340032 0 0 0 0 3 7340032 7340032\n@1 3 7340032 0 0 0\n",
+         "index (a.c:7) holds 16.0 MiB, 69.6% of the peak of 23.0 MiB."},
+        // It gained most itself; what the other one holds was there before.
+        {BUMP "main;keep(a.c:7) 2 15728640 0 0 0 0 2 15728640 15728640\n@1 2 15728640 0 0 0\n"
+              "main;render(b.c:3) 3 20971520 0 0 0 0 3 20971520 20971520\n@4 3 20971520 0 0 0\n",
+         "render (b.c:3) holds 20.0 MiB, 57.1% of the peak of 35.0 MiB. It gained 20.0 MiB since "
+         "400 ms, when the heap held 15.0 MiB; without that the peak would be 15.0 MiB. keep "
+         "(a.c:7) holds another 15.0 MiB, 42.9%."},
     };
 #undef BUMP
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -696,7 +711,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_is_explained),
-        cmocka_unit_test(the_larger_gain_of_another_is_named),
+        cmocka_unit_test(another_maker_of_the_peak_is_named),
         cmocka_unit_test(a_name_is_that_of_the_function_with_the_figure),
         cmocka_unit_test(figures_of_a_sample_have_their_errors),
         cmocka_unit_test(a_peak_of_a_moment_is_explained),
