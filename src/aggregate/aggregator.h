@@ -65,6 +65,8 @@
 #define AGGREGATOR_CELLS_MAX   (256u << 10)
 #define AGGREGATOR_COHORTS_MAX (64u << 10)
 
+struct book_blocks;
+
 DEFINE_VEC(aggregator_process_vec, struct aggregator_process *);
 
 // Recording stopped at some moment between `from_ms` and `to_ms`.
@@ -114,6 +116,7 @@ struct aggregator {
     struct aggregator_sampling sampling;
     struct peak_estimate estimate;  // of the live bytes, if blocks are unsampled
     struct observer_list observers; // receive each event
+    struct book_blocks *blocks;     // borrowed: those that books report; NULL: none
     struct peak_scopes scopes;      // observes while the peak of a thread is followed
     struct memory_budget budget;
     // live blocks that are in no live map because a sampled block stands for them

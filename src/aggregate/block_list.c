@@ -1,97 +1,79 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/block_list.h"
 
+#include <string.h>
+
 #include "base/hash.h"
 #include "base/order.h"
 #include "session/wire.h"
 
 void block_list_release(struct block_list *list)
 {
-    map_u64_release(&list->after);
+    block_births_release(&list->births);
     rec_block_vec_release(&list->freed);
     ended_block_vec_release(&list->ended);
 }
 
-// Follow a new peak: all live blocks were live at it, and no block that was freed before.
-static void follow_peak(struct block_list *list, uint64_t peak_number)
+bool block_list_see_peak(struct block_list *list, uint64_t peak_number, uint64_t ms)
 {
-    if (list->peak_number != peak_number) {
-        list->peak_number = peak_number;
-        list->peak_ms = list->latest_born_ms; // no block before the peak was born later
-        list->freed_omitted = 0;
-        map_u64_clear(&list->after);
-        rec_block_vec_clear(&list->freed);
-    }
-}
-
-// Return a hash: two blocks with the same hash are interchangeable.
-static uint64_t
-identity(const struct block_list *list, uint64_t address, const struct live_block *block)
-{
-    uint64_t hash = hash_mix(address + list->seed);
-    hash = hash_mix(hash + block->size_bytes);
-    hash = hash_mix(hash + block->born_ms);
-    return hash_mix(hash + block->row);
-}
-
-// Note an allocation, after all sums were raised.
-static enum err note_allocation(struct block_list *list, const struct observed_event *what)
-{
-    const struct live_block *block = what->block;
-    if (block->born_ms > list->latest_born_ms) {
-        list->latest_born_ms = block->born_ms;
-    }
-    follow_peak(list, what->peak_number);
-    if (what->peak_number != what->peak_before || block->born_ms > list->peak_ms) {
-        return ERR_OK; // it made the peak, or its birth shows that it is later
-    }
-    const uint64_t key = identity(list, what->event.address, block);
-    const uint32_t *count = map_u64_find(&list->after, key);
-    return map_u64_put(&list->after, key, count != NULL ? *count + 1 : 1);
-}
-
-// Return whether a freed block was live at the peak. Removes it from `after` if it came later.
-static bool was_at_peak(struct block_list *list, uint64_t address, const struct live_block *block)
-{
-    if (list->peak_number == 0 || block->born_ms > list->peak_ms) {
+    if (list->seen_count == PEAKS_SEEN_MAX) {
         return false;
     }
-    if (map_u64_count(&list->after) == 0) {
-        return true;
-    }
-    const uint64_t key = identity(list, address, block);
-    uint32_t *count = map_u64_find(&list->after, key);
-    if (count == NULL) {
-        return true;
-    }
-    if (--*count == 0) {
-        (void)map_u64_remove(&list->after, key); // it was just found
-    }
-    return false;
+    list->seen[list->seen_count++] = (struct peak_seen){.number = peak_number, .ms = ms};
+    return true;
 }
 
-static struct rec_block listed(uint64_t address, const struct live_block *block)
+enum err block_list_follow(struct block_list *list, uint64_t peak_number)
 {
-    return (struct rec_block){.address = address & ~WIRE_CUSTOM_BLOCK,
-                              .size_bytes = block->size_bytes,
-                              .born_ms = block->born_ms,
-                              .row = block->row};
-}
-
-static enum err note_free(struct block_list *list, const struct observed_event *what)
-{
-    follow_peak(list, what->peak_number);
-    if (!was_at_peak(list, what->event.address, what->block)) {
+    uint32_t earlier = 0;
+    while (earlier < list->seen_count && list->seen[earlier].number < peak_number) {
+        earlier++;
+    }
+    list->seen_count -= earlier;
+    memmove(list->seen, list->seen + earlier, list->seen_count * sizeof(*list->seen));
+    list->peak_ms = list->seen_count != 0 ? list->seen[0].ms : UINT64_MAX;
+    if (list->peak_number == peak_number) {
         return ERR_OK;
     }
+    list->peak_number = peak_number; // all live blocks were live at it, and none freed before
+    list->freed_omitted = 0;
+    rec_block_vec_clear(&list->freed);
+    return block_births_follow(&list->births, peak_number);
+}
+
+// Return whether a block that has not left the heap before the peak was live at it. *death_ms is
+// when it was freed; or becomes the time when an equal one was that was live at the peak instead.
+static bool
+was_at_peak(struct block_list *list, const struct named_block *named, uint64_t *death_ms)
+{
+    return list->peak_number != 0 && named->block.born_ms <= list->peak_ms &&
+           !block_births_take(&list->births, named->hash, death_ms);
+}
+
+static struct rec_block listed(const struct named_block *named, uint32_t flags)
+{
+    struct rec_block block = named->block;
+    block.address &= ~WIRE_CUSTOM_BLOCK;
+    block.flags = flags;
+    return block;
+}
+
+static MUST_USE enum err
+list_freed(struct block_list *list, const struct named_block *named, uint64_t freed_ms)
+{
     if (list->freed.len >= BLOCKS_LISTED_MAX) {
         list->freed_omitted++;
         return ERR_OK;
     }
-    struct rec_block entry = listed(what->event.address, what->block);
-    entry.flags = REC_BLOCK_PEAK;
-    entry.freed_ms = what->event.time_ms;
-    return rec_block_vec_push(&list->freed, entry);
+    struct rec_block block = listed(named, REC_BLOCK_PEAK);
+    block.freed_ms = freed_ms;
+    return rec_block_vec_push(&list->freed, block);
+}
+
+enum err block_list_freed(struct block_list *list, const struct named_block *named)
+{
+    uint64_t death_ms = named->block.freed_ms;
+    return was_at_peak(list, named, &death_ms) ? list_freed(list, named, death_ms) : ERR_OK;
 }
 
 // Return the largest power of two that each row may keep so that all rows together keep at most
@@ -113,33 +95,39 @@ static uint64_t share_of_row(const struct row_table *rows, uint64_t room)
     return share;
 }
 
-enum err block_list_ended(struct block_list *list,
-                          uint64_t peak_number,
-                          const struct row_table *rows,
-                          const struct live_map *live)
+void block_shares_release(struct block_shares *shares)
 {
-    follow_peak(list, peak_number);
+    u32_vec_release(&shares->kept);
+}
+
+enum err
+block_shares_of(const struct block_list *list, uint64_t live_count, struct block_shares *out)
+{
     const uint64_t room = BLOCKS_LISTED_MAX - list->ended.len;
-    const uint64_t share = share_of_row(rows, room);
-    const bool is_short = live->live_count > room;
-    CLEANUP(u32_vec_release) struct u32_vec kept = {0};
-    TRY(u32_vec_resize(&kept, is_short ? rows->rows.len : 0));
-    struct live_map_position position = {0};
-    uint64_t address = 0;
-    struct live_block block = {0};
-    while (live_map_next(live, &position, &address, &block)) {
-        const bool is_at_peak = was_at_peak(list, address, &block);
-        if (list->ended.len >= BLOCKS_LISTED_MAX ||
-            (is_short && kept.items[block.row]++ >= share)) {
-            list->ended_omitted++;
-            continue;
-        }
-        struct ended_block entry = {.block = listed(address, &block),
-                                    .peak_number = is_at_peak ? list->peak_number : 0};
-        entry.block.flags = REC_BLOCK_END;
-        TRY(ended_block_vec_push(&list->ended, entry));
+    out->is_short = live_count > room;
+    out->each = out->is_short ? share_of_row(list->rows, room) : UINT64_MAX;
+    return u32_vec_resize(&out->kept, out->is_short ? list->rows->rows.len : 0);
+}
+
+enum err block_list_ended(struct block_list *list,
+                          struct block_shares *shares,
+                          const struct named_block *named,
+                          bool was_there)
+{
+    uint64_t death_ms = DEATH_NEVER;
+    bool is_at_peak = was_there && was_at_peak(list, named, &death_ms);
+    if (death_ms != DEATH_NEVER) {
+        TRY(list_freed(list, named, death_ms));
+        is_at_peak = false;
     }
-    return ERR_OK;
+    if (list->ended.len >= BLOCKS_LISTED_MAX ||
+        (shares->is_short && shares->kept.items[named->block.row]++ >= shares->each)) {
+        list->ended_omitted++;
+        return ERR_OK;
+    }
+    return ended_block_vec_push(
+        &list->ended, (struct ended_block){.block = listed(named, REC_BLOCK_END),
+                                           .peak_number = is_at_peak ? list->peak_number : 0});
 }
 
 static int compare_blocks(const void *left, const void *right)
@@ -169,11 +157,114 @@ block_list_collect(const struct block_list *list, uint64_t peak_number, struct r
     return ERR_OK;
 }
 
+// Remove `flag` if the row has no more such blocks. Return whether it was removed.
+static bool clip(struct rec_block *block, uint32_t flag, uint64_t *left)
+{
+    const bool has = (block->flags & flag) != 0;
+    const bool is_removed = has && *left == 0;
+    *left -= has && !is_removed;
+    block->flags &= is_removed ? ~flag : ~0u;
+    return is_removed;
+}
+
+uint64_t block_list_clip(const struct row_table *rows, struct rec_block_vec *blocks)
+{
+    uint64_t removed = 0;
+    uint64_t live = 0;
+    uint64_t at_peak = 0;
+    size_t kept = 0;
+    uint32_t row_before = REC_NONE;
+    for (size_t i = 0; i < blocks->len; i++) {
+        struct rec_block block = blocks->items[i];
+        if (block.row != row_before) {
+            const struct rec_row *row = rows->rows.items + block.row;
+            live = row->allocations - row->frees;
+            at_peak = row->peak_blocks;
+            row_before = block.row;
+        }
+        removed += clip(&block, REC_BLOCK_END, &live);
+        removed += clip(&block, REC_BLOCK_PEAK, &at_peak);
+        if (block.flags != 0) {
+            blocks->items[kept++] = block;
+        }
+    }
+    blocks->len = kept;
+    return removed;
+}
+
+// From here on: events that are recorded in order.
+
+// Return the block with a hash: two blocks with the same hash are interchangeable.
+static struct named_block
+name_block(const struct block_list *list, uint64_t address, const struct live_block *block)
+{
+    uint64_t hash = hash_mix(address + list->seed);
+    hash = hash_mix(hash + block->size_bytes);
+    hash = hash_mix(hash + block->born_ms);
+    return (struct named_block){.block = {.address = address,
+                                          .size_bytes = block->size_bytes,
+                                          .born_ms = block->born_ms,
+                                          .row = block->row},
+                                .hash = hash_mix(hash + block->row)};
+}
+
+static MUST_USE enum err follow_event(struct block_list *list, uint64_t peak_number)
+{
+    if (list->peak_number == peak_number) {
+        return ERR_OK;
+    }
+    list->seen_count = 0; // no block before the peak was born later than the latest one
+    (void)block_list_see_peak(list, peak_number, list->latest_born_ms); // so there is room
+    return block_list_follow(list, peak_number);
+}
+
+// Note an allocation, after all sums were raised.
+static enum err note_allocation(struct block_list *list, const struct observed_event *what)
+{
+    const struct live_block *block = what->block;
+    if (block->born_ms > list->latest_born_ms) {
+        list->latest_born_ms = block->born_ms;
+    }
+    TRY(follow_event(list, what->peak_number));
+    if (what->peak_number != what->peak_before || block->born_ms > list->peak_ms) {
+        return ERR_OK; // it made the peak, or its birth shows that it is later
+    }
+    return block_births_add(&list->births, name_block(list, what->event.address, block).hash,
+                            what->peak_number);
+}
+
+static enum err note_free(struct block_list *list, const struct observed_event *what)
+{
+    TRY(follow_event(list, what->peak_number));
+    struct named_block named = name_block(list, what->event.address, what->block);
+    named.block.freed_ms = what->event.time_ms;
+    return block_list_freed(list, &named);
+}
+
+enum err
+block_list_ended_map(struct block_list *list, uint64_t peak_number, const struct live_map *live)
+{
+    if (live->live_count == 0) {
+        return ERR_OK;
+    }
+    TRY(follow_event(list, peak_number));
+    CLEANUP(block_shares_release) struct block_shares shares = {0};
+    TRY(block_shares_of(list, live->live_count, &shares));
+    struct live_map_position position = {0};
+    uint64_t address = 0;
+    struct live_block block = {0};
+    while (live_map_next(live, &position, &address, &block)) {
+        const struct named_block named = name_block(list, address, &block);
+        TRY(block_list_ended(list, &shares, &named, true));
+    }
+    return ERR_OK;
+}
+
 static enum err observe_block(void *context, const struct observed_event *what)
 {
     struct block_list *list = context;
     if (what->live != NULL) {
-        return block_list_ended(list, what->peak_number, list->rows, what->live);
+        return block_list_ended_map(list, what->peak_number, what->live);
     }
     if (what->block == NULL) {
         return ERR_OK;

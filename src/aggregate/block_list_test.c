@@ -182,9 +182,9 @@ static void lists_what_a_model_lists(void **state)
         open_trial(&t);
         run(&t, seed * 0x9e3779b97f4a7c15u);
         assert_int_equal(t.aggregator.totals.peak_bytes, t.peak_bytes);
-        assert_int_equal(block_list_ended(&t.list, t.aggregator.totals.rows.peak_number,
-                                          &t.aggregator.totals.rows, &t.process->live),
-                         ERR_OK);
+        assert_int_equal(
+            block_list_ended_map(&t.list, t.aggregator.totals.rows.peak_number, &t.process->live),
+            ERR_OK);
         assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                          ERR_OK);
         want(&t, &wanted);
@@ -221,9 +221,8 @@ static void a_later_peak_forgets_the_dead(void **state)
     uint32_t row = 0;
     assert_int_equal(aggregator_row(&t.aggregator, &t.threads[0], 1, &row), ERR_OK);
     assert_int_equal(aggregator_allocate(&t.aggregator, &t.threads[0], 64, row, 1000), ERR_OK);
-    assert_int_equal(block_list_ended(&t.list, t.aggregator.totals.rows.peak_number,
-                                      &t.aggregator.totals.rows, &second->live),
-                     ERR_OK);
+    assert_int_equal(
+        block_list_ended_map(&t.list, t.aggregator.totals.rows.peak_number, &second->live), ERR_OK);
     assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                      ERR_OK);
     assert_int_equal(have.len, 2);
@@ -252,9 +251,9 @@ static void beyond_the_cap_each_stack_keeps_its_share(void **state)
                          ERR_OK);
     }
     struct rec_block_vec have = {0};
-    assert_int_equal(block_list_ended(&t.list, t.aggregator.totals.rows.peak_number,
-                                      &t.aggregator.totals.rows, &t.process->live),
-                     ERR_OK);
+    assert_int_equal(
+        block_list_ended_map(&t.list, t.aggregator.totals.rows.peak_number, &t.process->live),
+        ERR_OK);
     assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                      ERR_OK);
     size_t counts[2] = {0};

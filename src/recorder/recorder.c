@@ -29,12 +29,14 @@ static bool can_keep_books(const struct recorder_options *options)
     // Words are as many as blocks: at most a quarter of a heap of small ones.
     const bool needs_fewer =
         options->sample_bytes != 0 || options->may_sample || options->is_short_of_memory;
-    return options->keeps_books && !options->lists_blocks && !needs_fewer;
+    return options->keeps_books && !needs_fewer;
 }
 
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
-    return (can_keep_books(options) ? SESSION_BOOKS : 0) |
+    const bool keeps_books = can_keep_books(options);
+    return (keeps_books ? SESSION_BOOKS : 0) |
+           (keeps_books && options->lists_blocks ? SESSION_BLOCKS : 0) |
            (options->follow_children ? SESSION_FOLLOW_CHILDREN | SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->reads_python ? SESSION_PYTHON : 0) |
@@ -96,6 +98,8 @@ static enum err prepare(struct recorder_state *s,
     s->blocks.rows = &s->aggregator.totals.rows;
     if (options->lists_blocks) {
         observer_add(&s->aggregator.observers, block_list_observer(&s->blocks));
+        s->book_blocks.list = &s->blocks;
+        s->aggregator.blocks = &s->book_blocks;
     }
     TRY(run_control_init(&s->control, &options->run, s->session.header, &s->aggregator));
     proc_sampler_init(&s->sampler);
@@ -420,6 +424,7 @@ void recorder_result_release(struct recorder_result *result)
         rotation_release(&s->rotation);
         control_socket_close(&s->socket);
         block_list_release(&s->blocks);
+        book_blocks_release(&s->book_blocks);
         fd_closep(&s->signal_fd);
         fd_closep(&s->own_memory);
         fd_closep(&s->program.pidfd);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "recorder/ingest/drain_books.h"
 
 enum {
     LAST_READS_MS = 500, // for files that are still to be read when recording ends
@@ -130,6 +131,9 @@ static uint64_t oom_limit_of(const struct recorder_state *s)
 enum err
 recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggregator_snapshot *out)
 {
+    if (state != REC_STATE_RUNNING) {
+        TRY(drain_books_list_running(&s->drain));
+    }
     struct aggregator_snapshot_facts facts = {
         .state = state,
         .pid = (uint32_t)s->program.pid,

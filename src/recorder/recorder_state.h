@@ -10,6 +10,7 @@
 
 #include "aggregate/aggregator.h"
 #include "aggregate/block_list.h"
+#include "aggregate/books/book_blocks.h"
 #include "aggregate/books/listed_block.h"
 #include "attach/attach.h"
 #include "attach/plain_modules.h"
@@ -149,6 +150,7 @@ struct recorder_state {
     struct preload_path library;
     struct run_control control;
     struct block_list blocks; // with options->lists_blocks
+    struct book_blocks book_blocks;
     struct control_socket socket;
     struct recorder_activity activity; // at the latest look
     uint64_t activity_number;          // of it

@@ -113,6 +113,7 @@ enum session_flags {
     SESSION_FOLLOW_EXECS = 1 << 3,    // R puts the agent into programs that are executed
     SESSION_PYTHON = 1 << 4,          // stacks have the frames of CPython
     SESSION_BOOKS = 1 << 5,           // threads keep their own books (target/producer/book)
+    SESSION_BLOCKS = 1 << 6,          // and send each block of a peak (block_records.h)
 };
 
 enum session_door {
@@ -226,6 +227,9 @@ struct session_header {
     // P: the live bytes of all processes that keep books, and their peak. R takes out those of
     // processes that have ended.
     struct shared_sum sum;
+
+    // R, with SESSION_BLOCKS: the latest peak that it has seen, see block_records.h.
+    _Alignas(64) _Atomic uint64_t seen_peak;
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
 _Static_assert(SESSION_LANES_OFFSET % PAGE_LARGEST == 0 && LANE_STRIDE % PAGE_LARGEST == 0,

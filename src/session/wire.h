@@ -26,6 +26,9 @@
 //   GREW           old bytes (56)             slot 24 | size 40
 //   BOOK           see books/book_layout.h
 //   ROW            slot 24, row 24            -
+//   BLOCK_BORN     address (56)               row 24 | time of birth 40 ; size 64 ; peak 32
+//   BLOCK_FREED    address (56)               row 24 | time of birth 40 ; size 64 ;
+//                                             peak 32 low | time of the free 32 high
 //   UNSAMPLED       bytes 48, grain 8          bytes 40 high | count 24
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
@@ -71,7 +74,9 @@
 //
 // Books (target/producer/book). BOOK says what a thread counted of a row, of its own or of another
 // thread. ROW says that the stack in `slot` has the row of that number from now on. Numbers are of
-// the process, and unique. BOOK may come before the ROW of another lane.
+// the process, and unique. BOOK may come before the ROW of another lane. BLOCK_BORN and BLOCK_FREED
+// name single blocks whose events a BOOK counts, with the number of the latest peak that the event
+// has seen (block_records.h).
 //
 // Order. Records of one lane are in the thread's true order: ALLOC and REALLOC are written after
 // the allocator returned, FREE before it is called. STAMP dates the event of the next record
@@ -107,6 +112,8 @@ enum wire_tag {
     WIRE_GREW = 27,
     WIRE_BOOK = BOOK_TAG,
     WIRE_ROW = 29,
+    WIRE_BLOCK_BORN = 30,
+    WIRE_BLOCK_FREED = 31,
 };
 
 enum wire_mapping_kind {
@@ -156,6 +163,8 @@ enum wire_text_flags {
 #define WIRE_MARK_BYTES_MAX    1024u
 #define WIRE_RECORD_BYTES_MAX  8192u // the largest MODULE; below half of the smallest ring
 #define WIRE_GREW_MIN          4096u // bytes
+#define WIRE_BIRTH_BITS        40    // ms
+#define WIRE_BLOCK_WORDS       4
 #define WIRE_OFFSET_BITS       52
 #define WIRE_OFFSET_MASK       (((uint64_t)1 << WIRE_OFFSET_BITS) - 1)
 #define WIRE_MODULE_SLOTS      4094u // 1..4094; 0 means no module, 4095 marks WIRE_FRAME_CUT

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Single blocks at the end and at the peak, by address, with size, age and thread."""
+import collections
+import struct
 import subprocess
 
-from cairn_run import CAIRN, PROGRAMS, counters, environment
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, counters, environment, some_of
 from conversation import Conversation
+from test_attach import Attachable
+from test_order import TRACER_FORMAT, Traced
 
 
 def sizes(blocks):
@@ -57,6 +63,74 @@ def test_every_row_lists_as_many_blocks_as_it_has(record):
                               ("peak", "peak_blocks", "peak_bytes")):
         assert len(report["blocks"][key]) == report["totals"][count]
         assert sum(sizes(report["blocks"][key])) == report["totals"][total]
+
+
+def sums_of(blocks):
+    """Number and bytes of the blocks of each call site."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for block in blocks:
+        sum_ = sums[block["function"]]
+        sum_[0] += 1
+        sum_[1] += block["size_bytes"]
+    return {name: tuple(sum_) for name, sum_ in sums.items()}
+
+
+def assert_lists(recording):
+    """The list has exactly the blocks that the rows have counted, each once. Both are computed separately: from
+    records of single blocks and from words, and from sums of events."""
+    subprocess.run([CAIRN, "verify", recording.path], env=environment(), check=True, capture_output=True)
+    report = recording.report_json("--blocks")
+    notes = counters(report, "note")
+    assert notes["blocks_left_out"] == 0
+    assert "undecided_blocks" not in notes and "block_birth_error_ms" not in notes
+    for key, cost in (("end", "live"), ("peak", "peak")):
+        listed = report["blocks"][key]
+        assert len(listed) == report["totals"][f"{cost}_blocks"]
+        assert sum(sizes(listed)) == report["totals"][f"{cost}_bytes"]
+        found = sums_of(listed)
+        for name in (name for name in found if name.startswith("make_")):
+            costs = recording.costs_within(name)
+            assert found[name] == (costs[f"{cost}_blocks"], costs[f"{cost}_bytes"]), name
+    return report
+
+
+@pytest.mark.parametrize("threads, how, env, options", some_of([
+    (4, "cl", {}, []), (4, "crl", {}, []), (3, "crflh", {}, []), (8, "crlsa", {}, []), (4, "crlb", {}, ["--all-allocators"]),
+    (0, "crl", {}, []), (16, "crslh", {}, []), (3, "crfla", {}, ["--all-allocators"]),
+    (4, "crl", {"CAIRN_BOOKS": "0"}, [])], 2))
+def test_blocks_of_threads_are_those_that_a_tracer_saw(record, scratch, threads, how, env, options):
+    """Threads free each other's blocks; handlers, children, realloc chains and pools."""
+    left, truth = scratch / "left", scratch / "truth"
+    left.touch()
+    truth.write_bytes(bytes(struct.calcsize(TRACER_FORMAT)))
+    tracer = {"LD_PRELOAD": str(PROGRAMS / "libheap_tracer.so"), "HEAP_TRACER": str(truth),
+              "HEAP_TRACER_LEFT": str(left), "HEAP_TRACER_OF": "random_heap", "CAIRN_ORDER_PATIENCE": "10000"}
+    recording = record(PROGRAMS / "random_heap", 7, threads, 12000 // max(threads, 1), how, options=["--blocks", *options],
+                       env={**env, **tracer}, is_compared=False)
+    report = assert_lists(recording)
+    Traced(truth)
+    seen = [tuple(map(int, line.split())) for line in left.read_text().splitlines()]
+    wanted = sorted((pid, f"make_{kind}", address, size) for pid, kind, address, size in seen if kind != 0)
+    assert wanted
+    assert sorted((block["pid"], block["function"], block["address"], block["size_bytes"])
+                  for block in report["blocks"]["end"] if block["function"].startswith("make_")) == wanted
+    # A realloc counts when it returns, and may have given its old address to another thread before.
+    at_once = [(block["pid"], block["address"]) for block in report["blocks"]["peak"]]
+    assert "r" in how or len(set(at_once)) == len(at_once), "two blocks of one address were live at the peak"
+
+
+@pytest.mark.parametrize("end", ["detach", "kill"])
+def test_blocks_of_an_attached_program_are_listed(scratch, end):
+    with Attachable(scratch) as c:
+        c.do("a 2 70")
+        c.attach("--blocks")
+        c.do("a 3 100", "a 2 5000", "f 6", "a 4 7")
+        if end == "kill":
+            c.process.kill()
+        recording = c.detach() if end == "detach" else c.finish()
+    report = assert_lists(recording)
+    assert sizes(report["blocks"]["peak"]) == [100, 100, 100, 5000, 5000]
+    assert sizes(report["blocks"]["end"]) == [7, 7, 7, 7, 5000]
 
 
 def test_a_recording_without_a_list_says_so(record):

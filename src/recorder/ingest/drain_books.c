@@ -2,8 +2,14 @@
 #include "recorder/ingest/drain_books.h"
 
 #include "aggregate/books/aggregator_book.h"
+#include "aggregate/books/book_blocks.h"
 #include "base/minmax.h"
 #include "recorder/session/block_words_list.h"
+#include "session/books/seen_peak.h"
+#include "session/recorder_wake.h"
+
+// The clock that a thread has read may be so far ahead of ours, while it wakes from its rest.
+#define CLOCK_SLACK_MS 2u
 
 bool drain_books_are_kept(const struct drain *drain)
 {
@@ -57,8 +63,28 @@ void drain_books_end_lane(struct drain *drain, const struct lane_header *lane)
     }
 }
 
+// Tell threads which peak has been seen, and the list of blocks which one is the latest.
+static MUST_USE enum err follow_peak(struct drain *drain)
+{
+    struct session_header *header = drain->session->header;
+    struct book_blocks *blocks = drain->aggregator->blocks;
+    if (blocks == NULL) {
+        return ERR_OK;
+    }
+    // First the number, then the time: all that was allocated before that peak has an earlier one.
+    const uint32_t number = shared_sum_number(&header->sum);
+    if (number > blocks->seen_number) {
+        const uint64_t ms = session_now_ms(header) + CLOCK_SLACK_MS;
+        if (book_blocks_see_peak(blocks, number, ms)) {
+            // Release: pairs with the acquire in book_is_younger.
+            atomic_store_explicit(&header->seen_peak, seen_peak(number, ms), memory_order_release);
+        }
+    }
+    return block_list_follow(blocks->list, drain->aggregator->totals.rows.peak_number);
+}
+
 // Take over the peak of the shared sum.
-static void note_peak(struct drain *drain)
+static MUST_USE enum err note_peak(struct drain *drain)
 {
     struct shared_sum *sum = &drain->session->header->sum;
     const struct sum_value value = shared_sum_read(sum);
@@ -66,6 +92,7 @@ static void note_peak(struct drain *drain)
     const uint64_t error_bytes = min_u64(
         atomic_load_explicit(&sum->peak_error_bytes, memory_order_relaxed), value.peak_bytes);
     aggregator_book_peak(drain->aggregator, &value, error_bytes);
+    return follow_peak(drain);
 }
 
 // Take over the peak of a process. A session of one process has the same, but exactly.
@@ -145,24 +172,81 @@ note_ghost(const struct drain *drain, const struct drain_process *process, uint6
     }
 }
 
-void drain_books_end_process(struct drain *drain, uint32_t slot)
+// A process whose blocks are listed as live when it ends.
+struct ending {
+    struct aggregator *aggregator;
+    const struct aggregator_process *process;
+    struct block_shares shares; // owned
+    bool was_at_peak;           // it had not left the sum before the latest peak
+    enum err err;
+};
+
+static void list_ending_block(void *context, const struct word_block *word)
+{
+    struct ending *e = context;
+    if (e->err == ERR_OK) {
+        e->err = book_blocks_live(e->aggregator, e->process, word, &e->shares, e->was_at_peak);
+    }
+}
+
+// List the blocks that are live as a process ends. Those that were freed past the hooks are counted
+// as live, so they are listed, too.
+static MUST_USE enum err
+list_ending(struct drain *drain, const struct aggregator_process *process, bool was_at_peak)
+{
+    struct aggregator *aggregator = drain->aggregator;
+    if (aggregator->blocks == NULL || process->book_nodes.len == 0) {
+        return ERR_OK;
+    }
+    struct ending ending = {
+        .aggregator = aggregator, .process = process, .was_at_peak = was_at_peak};
+    TRY(row_table_count(&aggregator->totals.rows));
+    book_blocks_end_process(aggregator, process);
+    enum err err = block_shares_of(aggregator->blocks->list, process->book_blocks, &ending.shares);
+    const struct block_words_visitor visitor = {
+        .context = &ending, .live = list_ending_block, .stale = list_ending_block};
+    if (err == ERR_OK) {
+        err = block_words_list(drain->session->memfd, SESSION_WORDS_OFFSET,
+                               words_process_number(process->join_number), &visitor, NULL);
+    }
+    block_shares_release(&ending.shares);
+    return err != ERR_OK ? err : ending.err;
+}
+
+enum err drain_books_list_running(struct drain *drain)
+{
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
+        const struct aggregator_process *process = drain->processes[slot].aggregator;
+        if (process != NULL && !process->is_ended) {
+            TRY(list_ending(drain, process, true));
+        }
+    }
+    return drain->aggregator->blocks != NULL ? book_blocks_end_pass(drain->aggregator, true)
+                                             : ERR_OK;
+}
+
+enum err drain_books_end_process(struct drain *drain, uint32_t slot)
 {
     struct words_file *words = drain->session->words;
     if (words == NULL) {
-        return;
+        return ERR_OK;
     }
+    struct aggregator *aggregator = drain->aggregator;
     add_others(drain); // it may be one of them
     // Relaxed: its threads have ended.
     struct words_share *share = words->shares + slot;
     const int64_t left = words_share_take_bytes(share);
     add_to_sum(drain, -left);
-    note_peak(drain); // after: what others set until now counts with what the process held
+    TRY(note_peak(drain)); // after: what others set until now counts with what the process held
     note_process_peak(drain, slot);
     atomic_store_explicit(&share->most_bytes, 0, memory_order_relaxed); // the slot's next process
     if (left > 0) {
         note_ghost(drain, drain->processes + slot, (uint64_t)left);
     }
     drain->left_number = atomic_exchange_explicit(&share->peak_number, 0, memory_order_relaxed);
+    return list_ending(drain, drain->processes[slot].aggregator,
+                       drain->left_number == 0 ||
+                           drain->left_number >= aggregator->totals.rows.peak_number);
 }
 
 void drain_books_ended_process(const struct drain *drain, struct aggregator_process *process)
@@ -184,7 +268,10 @@ enum err drain_books_end_pass(struct drain *drain)
         }
     }
     add_others(drain);
-    note_peak(drain);
+    TRY(note_peak(drain));
+    if (drain->aggregator->blocks != NULL) {
+        TRY(book_blocks_end_pass(drain->aggregator, false));
+    }
     for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         note_process_peak(drain, slot);
     }

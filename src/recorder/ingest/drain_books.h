@@ -22,8 +22,8 @@ void drain_books_send_part(struct drain *drain, struct lane_header *lane);
 // The thread of a lane has ended: add what it has not added, unless it did so itself.
 void drain_books_end_lane(struct drain *drain, const struct lane_header *lane);
 
-// A process is about to end: its blocks leave the sum.
-void drain_books_end_process(struct drain *drain, uint32_t slot);
+// A process is about to end: its blocks leave the sum. With --blocks they are listed.
+enum err drain_books_end_process(struct drain *drain, uint32_t slot) MUST_USE;
 
 // It has ended: at later peaks than the one at which its blocks left the sum it held nothing.
 void drain_books_ended_process(const struct drain *drain, struct aggregator_process *process);
@@ -35,6 +35,9 @@ enum err drain_books_list_blocks(const struct drain *drain,
                                  bool (*goes_on)(void *context),
                                  void *context,
                                  struct listed_block_vec *out) MUST_USE;
+
+// The recording has ended: with --blocks, list the live blocks of the processes that have not.
+enum err drain_books_list_running(struct drain *drain) MUST_USE;
 
 // The lanes of a pass have been read.
 enum err drain_books_end_pass(struct drain *drain) MUST_USE;

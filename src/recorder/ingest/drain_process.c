@@ -188,7 +188,7 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
                                                          is_late ? process->dead_ms - end_ms : 0,
                                                      .death_stamp = process->death_stamp};
     TRY(aggregator_book_settle(drain->aggregator, process->aggregator));
-    drain_books_end_process(drain, slot);
+    TRY(drain_books_end_process(drain, slot));
     const uint32_t number = words_process_number(process->aggregator->join_number);
     TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
     drain_books_ended_process(drain, process->aggregator);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aggregate/books/aggregator_book.h"
+#include "aggregate/books/book_blocks.h"
 #include "base/minmax.h"
 #include "recorder/lanes/plain_events.h"
 #include "session/sampling_level.h"
@@ -172,6 +173,45 @@ static enum err add_row(const struct lane_reader *reader, const struct wire_reco
                : ERR_CORRUPT;
 }
 
+// Note a single block that is listed. Its thread has counted the event in a BOOK.
+static enum err add_block(const struct lane_reader *reader,
+                          struct aggregator *aggregator,
+                          const struct wire_record *record)
+{
+    const uint64_t *words = record->payload;
+    if (aggregator->blocks == NULL) {
+        return ERR_CORRUPT;
+    }
+    const struct aggregator_process *process = reader->thread.process;
+    const struct word_block block = {.address = record->address,
+                                     .size_bytes = words[1],
+                                     .birth_ms = words[0] & (((uint64_t)1 << WIRE_BIRTH_BITS) - 1),
+                                     .row = (uint32_t)(words[0] >> WIRE_BIRTH_BITS)};
+    const uint32_t peak_number = (uint32_t)words[2];
+    if (record->tag == WIRE_BLOCK_BORN) {
+        return book_blocks_born(aggregator->blocks, process, &block, peak_number);
+    }
+    // The time has 32 bits: it is the one that is closest to now.
+    const uint64_t now_ms = aggregator->totals.now_ms;
+    const int64_t ago_ms = (int32_t)((uint32_t)now_ms - (uint32_t)(words[2] >> 32));
+    const int64_t freed_ms = (int64_t)now_ms - ago_ms;
+    return book_blocks_freed(
+        aggregator->blocks, &(struct freed_block){.block = block,
+                                                  .freed_ms = freed_ms > 0 ? (uint64_t)freed_ms : 0,
+                                                  .peak_number = peak_number,
+                                                  .process = process->index,
+                                                  .row = REC_NONE});
+}
+
+static enum err add_of_book(struct lane_reader *reader,
+                            struct aggregator *aggregator,
+                            const struct wire_record *record)
+{
+    return record->tag == WIRE_BOOK  ? add_entry(reader, aggregator, record)
+           : record->tag == WIRE_ROW ? add_row(reader, record)
+                                     : add_block(reader, aggregator, record);
+}
+
 // Count any record except TICK and STAMP.
 static enum err add_record(struct lane_reader *reader,
                            struct aggregator *aggregator,
@@ -214,9 +254,10 @@ static enum err add_record(struct lane_reader *reader,
         note_query(reader, aggregator, record);
         return ERR_OK;
     case WIRE_BOOK:
-        return add_entry(reader, aggregator, record);
     case WIRE_ROW:
-        return add_row(reader, record);
+    case WIRE_BLOCK_BORN:
+    case WIRE_BLOCK_FREED:
+        return add_of_book(reader, aggregator, record);
     case WIRE_UNSAMPLED:
         aggregator_note_unsampled(
             aggregator, thread,

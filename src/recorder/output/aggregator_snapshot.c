@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "aggregate/books/book_blocks.h"
 #include "aggregate/rows/peak_rows.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
@@ -245,6 +246,16 @@ static enum err push_counter(struct aggregator_snapshot *s,
     return rec_counter_vec_push(&s->counters, counter);
 }
 
+// Push a note that is there only if it is above 0.
+static enum err push_note(struct aggregator_snapshot *s,
+                          struct aggregator *aggregator,
+                          const char *name,
+                          const char *text,
+                          uint64_t value)
+{
+    return value != 0 ? push_counter(s, aggregator, name, text, REC_COUNTER_NOTE, value) : ERR_OK;
+}
+
 static uint64_t count_merged_threads(const struct aggregator *aggregator)
 {
     uint64_t merged = 0;
@@ -352,16 +363,28 @@ static enum err fill_blocks(struct aggregator_snapshot *s,
     for (size_t i = 0; i < aggregator->processes.len; i++) {
         const struct aggregator_process *process = aggregator->processes.items[i];
         if (!process->is_ended) {
-            TRY(block_list_ended(facts->blocks, aggregator->totals.rows.peak_number,
-                                 &aggregator->totals.rows, &process->live));
+            TRY(block_list_ended_map(facts->blocks, aggregator->totals.rows.peak_number,
+                                     &process->live));
         }
     }
     TRY(block_list_collect(facts->blocks, aggregator->totals.rows.peak_number, &s->blocks));
+    const uint64_t uncounted = (aggregator->blocks != NULL ? aggregator->blocks->unnamed : 0) +
+                               block_list_clip(&aggregator->totals.rows, &s->blocks);
     s->recording.blocks = s->blocks.items;
     s->recording.block_count = s->blocks.len;
-    return push_counter(s, aggregator, "blocks_left_out",
-                        "blocks that --blocks had no room to list", REC_COUNTER_NOTE,
-                        block_list_omitted(facts->blocks));
+    TRY(push_counter(s, aggregator, "blocks_left_out", "blocks that --blocks had no room to list",
+                     REC_COUNTER_NOTE, block_list_omitted(facts->blocks)));
+    TRY(push_note(s, aggregator, "uncounted_blocks",
+                  "blocks that --blocks does not list, because their threads had not counted them "
+                  "when they were killed",
+                  uncounted));
+    TRY(push_note(s, aggregator, "undecided_blocks",
+                  "blocks that --blocks may list as live at the peak, although they came later",
+                  facts->blocks->births.lost));
+    return push_note(s, aggregator, "block_birth_error_ms",
+                     "milliseconds by which a block that --blocks lists may be younger than it "
+                     "states, at most",
+                     facts->blocks->birth_error_ms);
 }
 
 // Limit the slices to the peak: they are sums of estimates if blocks are unsampled, and of books

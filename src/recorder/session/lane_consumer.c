@@ -98,11 +98,18 @@ static uint32_t text_bytes(uint64_t head)
 // The lengths in words of the records that say no length; 0 for the others and for the records that
 // wire_decode handles itself.
 static const uint8_t fixed_words[] = {
-    [WIRE_ALLOC_LARGE] = 3,   [WIRE_ALLOC_SAMPLED] = 3,
-    [WIRE_REALLOC_LARGE] = 4, [WIRE_REALLOC_LARGE_TEMPORARY] = 4,
-    [WIRE_UNSAMPLED] = 2,     [WIRE_GREW] = 2,
-    [WIRE_MAPPING] = 7,       [WIRE_EVENT] = 2,
-    [WIRE_QUERY] = 1,         [WIRE_ROW] = 1,
+    [WIRE_ALLOC_LARGE] = 3,
+    [WIRE_ALLOC_SAMPLED] = 3,
+    [WIRE_REALLOC_LARGE] = 4,
+    [WIRE_REALLOC_LARGE_TEMPORARY] = 4,
+    [WIRE_UNSAMPLED] = 2,
+    [WIRE_GREW] = 2,
+    [WIRE_MAPPING] = 7,
+    [WIRE_EVENT] = 2,
+    [WIRE_QUERY] = 1,
+    [WIRE_ROW] = 1,
+    [WIRE_BLOCK_BORN] = WIRE_BLOCK_WORDS,
+    [WIRE_BLOCK_FREED] = WIRE_BLOCK_WORDS,
 };
 
 // Return the length in words of a record that wire_decode does not handle itself; 0 if the record

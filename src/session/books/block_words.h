@@ -239,3 +239,25 @@ static inline bool word_is_at(uint64_t word, uint64_t address, uint32_t grain_bi
     return word_row(word) != 0 &&
            word_start(word, grain_bits) == address % ((uint64_t)1 << grain_bits);
 }
+
+// Return the bits of the birth in the word of a block of that size.
+static inline uint32_t block_birth_bits(uint64_t size_bytes)
+{
+    return size_bytes < (1u << WORDS_MIDDLE_BITS)   ? WORD_BIRTH_BITS(WORDS_FINE_BITS)
+           : size_bytes < (1u << WORDS_COARSE_BITS) ? WORD_BIRTH_BITS(WORDS_MIDDLE_BITS)
+                                                    : WORD_BIRTH_BITS(WORDS_COARSE_BITS);
+}
+
+// Return the birth of a block of that size as its word states it.
+static inline uint64_t block_birth_stated(uint64_t birth_ms, uint64_t size_bytes)
+{
+    const uint32_t bits = block_birth_bits(size_bytes);
+    return birth_time_ms(birth_code(birth_ms, bits), bits);
+}
+
+// Return by how much a block with this stated birth may be younger.
+static inline uint64_t block_birth_error_ms(uint64_t stated_ms, uint64_t size_bytes)
+{
+    const uint32_t bits = block_birth_bits(size_bytes);
+    return birth_time_ms(birth_code(stated_ms, bits) + 1, bits) - stated_ms - 1;
+}

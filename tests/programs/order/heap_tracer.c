@@ -9,7 +9,8 @@
 // event. At any moment what cairn has counted is between the two.
 //
 // A forked child's table is empty, as the child's heap is for cairn. When a process ends, its
-// blocks leave the sum. Independent of cairn.
+// blocks leave the sum. The file that HEAP_TRACER_LEFT names gets a line for each of them: pid,
+// kind, address, size. Independent of cairn.
 #include "heap_tracer.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -313,6 +315,16 @@ void tracer_take(void *block)
     }
 }
 
+static void write_left(int fd, const struct block *block)
+{
+    char line[80];
+    const int len = snprintf(line, sizeof(line), "%d %u %zu %zu\n", (int)getpid(), block->kind,
+                             (size_t)block->address, block->size);
+    if (fd >= 0 && write(fd, line, (size_t)len) != len) {
+        atomic_fetch_add(&g_file->errors, 1);
+    }
+}
+
 // The blocks of a process leave the sum at its end.
 __attribute__((destructor)) static void leave(void)
 {
@@ -320,10 +332,14 @@ __attribute__((destructor)) static void leave(void)
         return;
     }
     uint64_t left = 0;
+    const char *path = getenv("HEAP_TRACER_LEFT");
+    const int fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
     for (uint32_t i = 0; i < BUCKETS; i++) {
         for (uint32_t k = 0; k < g_buckets[i].count; k++) {
             left += g_buckets[i].blocks[k].size;
+            write_left(fd, g_buckets[i].blocks + k);
         }
     }
+    (void)close(fd);
     lower_live(left);
 }

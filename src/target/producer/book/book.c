@@ -2,6 +2,7 @@
 #include "target/producer/book/book.h"
 
 #include "base/minmax.h"
+#include "target/producer/book/block_records.h"
 #include "target/producer/book/book_cells.h"
 
 static struct book_counter *counters_of(const struct lane_producer *p)
@@ -57,7 +58,9 @@ void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *
 
 void book_follow_scopes(struct lane_producer *p)
 {
-    p->directory = book_is_kept(p) && p->open_scopes == 0 ? p->words->directory : NULL;
+    p->directory = book_is_kept(p) && p->open_scopes == 0 && !book_lists_blocks(p)
+                       ? p->words->directory
+                       : NULL;
 }
 
 static uint64_t birth_in_word(uint64_t time_ms, uint32_t grain_bits)
@@ -244,20 +247,23 @@ finish(struct lane_producer *p, struct book_counter *counter, uint64_t size_byte
     return LIKELY(p->open_scopes == 0 && size_bytes < BOOK_TRY_MAX) || send(p, counter);
 }
 
-static bool count_allocated(struct lane_producer *p, uint32_t row, uint64_t size_bytes)
+static bool count_allocated(struct lane_producer *p, const struct word_block *block)
 {
+    const uint64_t size_bytes = block->size_bytes;
     const uint32_t bucket = bucket_of(size_bytes);
-    struct book_counter *counter = counter_of(p, row);
+    struct book_counter *counter = counter_of(p, block->row);
     uint32_t cell = counter != NULL ? book_size_cell(p, counter, bucket) : BOOK_SIZES;
     if (UNLIKELY(cell >= BOOK_SIZES)) {
-        counter = counter != NULL ? begin(p, counter, row) : NULL;
+        counter = counter != NULL ? begin(p, counter, block->row) : NULL;
         if (counter == NULL) {
             return false;
         }
         cell = book_size_cell(p, counter, bucket); // it is empty, so there is one
     }
     book_add_block(counter, cell, size_bytes);
-    return finish(p, counter, size_bytes, (int64_t)size_bytes);
+    const uint32_t peak_number = counter->peak_number;
+    return finish(p, counter, size_bytes, (int64_t)size_bytes) &&
+           (!book_lists_blocks(p) || book_block_born(p, block, peak_number));
 }
 
 static bool count_freed(struct lane_producer *p, const struct word_block *block, bool is_temporary)
@@ -281,7 +287,9 @@ static bool count_freed(struct lane_producer *p, const struct word_block *block,
         counter->cohorts[cohort] = book_cell_with(counter->cohorts[cohort], size_bytes);
     }
     book_add_free(counter, cell, size_bytes, is_temporary);
-    return finish(p, counter, size_bytes, -(int64_t)size_bytes);
+    const uint32_t peak_number = counter->peak_number;
+    return finish(p, counter, size_bytes, -(int64_t)size_bytes) &&
+           (!book_lists_blocks(p) || book_block_freed(p, block, peak_number));
 }
 
 // Count the blocks that were freed past the hooks.
@@ -322,7 +330,7 @@ bool book_allocate(struct lane_producer *p, uint64_t address, uint64_t size_byte
     }
     p->last_allocated = address;
     p->last_row = block.row;
-    return count_allocated(p, block.row, size_bytes);
+    return count_allocated(p, &block);
 }
 
 void book_pass(struct lane_producer *p, uint64_t address, uint64_t size_bytes)
@@ -392,10 +400,10 @@ bool book_allocate_later(struct lane_producer *p,
     if (settle_block(p->words, &block, BOOK_ROW_LATER)) {
         p->last_allocated = address;
         p->last_row = block.row;
-        return count_allocated(p, block.row, size_bytes);
+        return count_allocated(p, &block);
     }
     forget_latest(p);
-    return count_allocated(p, block.row, size_bytes) && count_freed(p, &block, false);
+    return count_allocated(p, &block) && count_freed(p, &block, false);
 }
 
 bool book_is_due(const struct lane_producer *p, uint64_t time_ms)
