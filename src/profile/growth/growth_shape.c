@@ -141,6 +141,9 @@ static MUST_USE enum err judge_smoothed(const struct growth_history *raw,
         if (inner.class == GROWTH_GROWING) {
             return judge_past(&h, &working, &inner, out);
         }
+        *out = inner;
+        out->latest_birth = (size_t)working.slices.items[inner.latest_birth];
+        return ERR_OK;
     }
     TRY(judge_alone(&h, out));
     out->grew_until = out->class == GROWTH_GROWING ? h.count : 0;

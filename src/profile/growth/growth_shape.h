@@ -17,7 +17,7 @@
 // warm-up: then it has stopped, with low confidence.
 // A rise whose blocks are of stacks that left none before is a start (growth_repeats.h), however
 // long that took: there is no verdict then.
-// What does not grow is classified by its births.
+// What does not grow is classified by its births, in the time with work, too.
 // Context: H; pure.
 #pragma once
 
