@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// aggregator_week: a week of a program that allocates and frees all the time, on a clock of the test.
+// aggregator_week: a week of a program that allocates and frees all the time, on the test's clock.
 // What the aggregator keeps of it has bounds that no day exceeds.
 #include "aggregate/aggregator.h"
 

@@ -431,43 +431,52 @@ def free_port():
         return line.getsockname()[1]
 
 
-def test_nginx_ends_tls_as_the_guide_has_it(scratch):
-    """With the guide's configuration, in which the ports and the certificate are those of the test."""
+@contextlib.contextmanager
+def nginx_of_the_guide(scratch, served, more=""):
+    """nginx with the guide's configuration before 127.0.0.1:`served`; gives its port. The ports and the certificate are
+    those of the test."""
     (block,) = re.findall(r"```nginx\n(.*?)```", GUIDE.read_text(), re.S)
     port = free_port()
+    for word, ours in (("9443", f"127.0.0.1:{port}"), ("127.0.0.1:9464", f"127.0.0.1:{served}"), ("server {", f"server {{ {more}"),
+                       ("/etc/nginx/cairn.crt", str(PEM)), ("/etc/nginx/cairn.key", str(PEM))):
+        assert block.count(word) == 1
+        block = block.replace(word, ours)
+    places = "".join(f"{kind}_temp_path {scratch}/{kind}; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    (scratch / "nginx.conf").write_text(f"daemon off; master_process off; pid {scratch}/pid; error_log stderr; events {{}}\n"
+                                        f"http {{ access_log {scratch}/access.log; {places}\n{block}}}\n")
+    nginx = subprocess.Popen([NGINX, "-p", scratch, "-c", scratch / "nginx.conf"], stderr=subprocess.DEVNULL)
+
+    def is_up():
+        assert nginx.poll() is None
+        with socket.socket() as line:
+            return line.connect_ex(("127.0.0.1", port)) == 0
+    try:
+        wait_until(is_up, "nginx")
+        yield port
+    finally:
+        nginx.terminate()
+        nginx.wait(DEADLINE_SECONDS)
+
+
+def ask_tls(port, method, target, headers, body=None):
+    """The status and the answer."""
+    line = http.client.HTTPSConnection("localhost", port, timeout=DEADLINE_SECONDS,
+                                       context=ssl.create_default_context(cafile=PEM))
+    with contextlib.closing(line):
+        line.request(method, target, body, headers)
+        answer = line.getresponse()
+        return answer.status, answer.read()
+
+
+def test_nginx_ends_tls_as_the_guide_has_it(scratch):
     with Listening(scratch / "c.cairn") as c:
         c.do("a 100 100")
         c.ctl("checkpoint")
-        for word, ours in (("9443", f"127.0.0.1:{port}"), ("127.0.0.1:9464", f"127.0.0.1:{c.port}"),
-                           ("/etc/nginx/cairn.crt", str(PEM)), ("/etc/nginx/cairn.key", str(PEM))):
-            assert block.count(word) == 1
-            block = block.replace(word, ours)
-        places = "".join(f"{kind}_temp_path {scratch}/{kind}; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        (scratch / "nginx.conf").write_text(f"daemon off; pid {scratch}/pid; error_log stderr; events {{}}\n"
-                                            f"http {{ access_log {scratch}/access.log; {places}\n{block}}}\n")
-        nginx = subprocess.Popen([NGINX, "-p", scratch, "-c", scratch / "nginx.conf"], stderr=subprocess.DEVNULL)
-
-        def ask(headers):
-            line = http.client.HTTPSConnection("localhost", port, timeout=DEADLINE_SECONDS,
-                                               context=ssl.create_default_context(cafile=PEM))
-            with contextlib.closing(line):
-                line.request("GET", "/metrics", headers=headers)
-                answer = line.getresponse()
-                return answer.status, answer.read()
-
-        def is_up():
-            assert nginx.poll() is None
-            with contextlib.suppress(ConnectionRefusedError):
-                return ask({})[0] == 401
-            return False
-        try:
-            wait_until(is_up, "nginx")
-            status, body = ask({"Authorization": f"Bearer {c.token}"})
+        with nginx_of_the_guide(scratch, c.port) as port:
+            status, body = ask_tls(port, "GET", "/metrics", {"Authorization": f"Bearer {c.token}"})
             assert status == 200 and value(parse(body), "cairn_heap_live_bytes") == 10000
-            assert ask(basic("prometheus", c.token))[0] == 200 and ask({"Authorization": "Bearer 0"})[0] == 401
-        finally:
-            nginx.terminate()
-            nginx.wait(DEADLINE_SECONDS)
+            assert ask_tls(port, "GET", "/metrics", basic("prometheus", c.token))[0] == 200
+            assert ask_tls(port, "GET", "/metrics", {"Authorization": "Bearer 0"})[0] == 401
         assert c.token not in (scratch / "access.log").read_text()
         c.end()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`cairn store serve` gets a new certificate and new tokens while it serves, and knows the end of its terminal.
+"""`cairn store serve` as a service: it gets a new certificate and new tokens while it serves, knows the end of its terminal,
+serves behind nginx, and keeps up with slow clients.
 
 Oracles: curl and openssl say which certificate they were shown; the store has what was sent."""
 import contextlib
@@ -15,9 +16,9 @@ import subprocess
 
 import pytest
 
-from drawn import CAIRN, environment
+from drawn import CAIRN, draw_to, environment
 from fleet import Fleet, Store
-from test_listen import certificate
+from test_listen import ask_tls, certificate, nginx_of_the_guide
 from test_store_serve import Served
 from waiting import DEADLINE_SECONDS, read_until, wait_until
 
@@ -108,6 +109,7 @@ def test_the_end_of_the_terminal_ends_it(tmp_path, words, ends):
     place = tmp_path / "socket"
     process, terminal = pty.fork()
     if process == 0:
+        os.chdir(tmp_path)  # nohup writes a file
         os.execvpe("/usr/bin/env", ["env", *words, str(CAIRN), "store", "serve", "--listen", str(place)],
                    environment({"CAIRN_STORE": str(tmp_path / "s.db")}))
     try:
@@ -142,3 +144,21 @@ def test_a_thousand_slow_clients_keep_no_agent_away(tmp_path):
         assert len(served.ask("GET", "/api/v1/store/list")[1]["rows"]) == 1
         kept = int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{served.process.pid}/status").read_text())[1])
         assert kept < 128 << 10, f"{kept} KiB"
+
+
+def test_nginx_passes_recordings_of_any_size(tmp_path):
+    """With the line that the guide adds; without it nginx refuses more than a mebibyte."""
+    path = tmp_path / "large.cairn"
+    draw_to(path, "main;call 1 64 0 0 0 0 1 64 64\n")
+    with open(path, "ab") as file:
+        file.write(bytes(2 << 20))  # as if a checkpoint had not been finished
+    (line,) = set(re.findall(r"`(client_max_body_size \w+;)`", (pathlib.Path(__file__).parents[2] / "docs/user/production.md").read_text()))
+    served = Served(tmp_path, tmp_path / "s.db")
+    headers = {"Authorization": f"Bearer {served.tokens['add']}"}
+    try:
+        for more, status in (("", 413), (line, 200)):
+            with nginx_of_the_guide(tmp_path, served.port, more) as port:
+                assert ask_tls(port, "PUT", "/api/v1/recordings?service=web", headers, path.read_bytes())[0] == status
+    finally:
+        served.stop()
+    assert len(Store(tmp_path / "s.db").rows("list")) == 1

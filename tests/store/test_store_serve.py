@@ -154,10 +154,10 @@ def test_a_store_that_fails_is_said_to_the_agent_and_tried_again(fleet, start, t
     assert served.put(fleet.recordings[0]["path"])[0] == 200
 
 
-@pytest.mark.parametrize("body, status", [(b"", 400), (b"no recording", 400), (b"\0" * 100000, 400)], ids=["nothing", "a text", "zeros"])
-def test_what_is_no_recording_is_refused(start, tmp_path, body, status):
+@pytest.mark.parametrize("body", [b"", b"no recording", b"\0" * 100000, b"cairn"], ids=["nothing", "a text", "zeros", "a start"])
+def test_what_is_no_recording_is_refused(start, tmp_path, body):
     served = start(tmp_path / "s.db")
-    assert served.ask("PUT", "/api/v1/recordings", "add", body)[0] in (status, 422, 500)
+    assert served.ask("PUT", "/api/v1/recordings", "add", body)[0] == 400  # an agent need not send it again
     for parameters in ("label=x", "label=%3Dx", "nothing=1", "&".join(["label=a=b"] * 17), "service=%00x"):
         assert served.ask("PUT", f"/api/v1/recordings?{parameters}", "add", b"x")[0] == 400, parameters
     for parameters in ("", "?until=x", "?nothing=1"):

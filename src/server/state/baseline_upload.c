@@ -58,7 +58,7 @@ enum err baseline_upload_place(struct baseline_upload *upload,
         return err_set(info, ERR_IO, "cannot write the upload to a temporary file");
     }
     if (upload->file == NULL) {
-        return err_set(info, ERR_TRUNCATED, "nothing was sent");
+        return err_set(info, ERR_INVALID, "nothing was sent");
     }
     (void)snprintf(out_path, BASELINE_UPLOAD_PATH_BYTES, "/proc/self/fd/%d",
                    fileno(upload->file)); // fits

@@ -34,7 +34,7 @@ enum {
 };
 
 // Write the path at which this process can open what was received. ERR_LIMIT: it was too large;
-// ERR_TRUNCATED: nothing came; ERR_IO.
+// ERR_INVALID: nothing came; ERR_IO.
 enum err baseline_upload_place(struct baseline_upload *upload,
                                char out_path[BASELINE_UPLOAD_PATH_BYTES],
                                struct err_info *info) MUST_USE;

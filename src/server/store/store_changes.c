@@ -144,7 +144,12 @@ static MUST_USE enum err add_upload(struct served_store *served,
     }
     const enum err problem = served->make_rows(served->context, path, &source, &rows, info);
     (void)sem_post(&served->turns); // cannot overflow
-    TRY(problem);
+    if (problem == ERR_CORRUPT || problem == ERR_TRUNCATED) {
+        info->code = ERR_INVALID; // the client's, who must not send it again
+    }
+    if (problem != ERR_OK) {
+        return info->code;
+    }
     *out_id = source.id;
     return store_intake_add(&served->intake, &rows, out_is_new, info);
 }
