@@ -74,7 +74,6 @@ static void run_for_a_day(struct week *week, uint64_t day)
 {
     for (uint64_t ms = day * DAY_MS; ms < (day + 1) * DAY_MS; ms += STEP_MS) {
         assert_int_equal(aggregator_tick(&week->aggregator, ms), ERR_OK);
-        aggregator_thread_tick(&week->aggregator, &week->thread, ms);
         for (int i = 0; i < EVENTS_A_STEP; i++) {
             replace_a_block(week);
         }
