@@ -360,6 +360,7 @@ def test_an_argument_out_of_range_is_refused():
 
 @pytest.mark.parametrize("program, arguments, operations", [
     ("list", ["pairs=1000", "threads=2"], 1000), ("handover", ["pairs=5000"], 5000),
+    ("list", ["pairs=1000", "threads=0"], 1000), ("pool", ["pairs=5000"], 5000),
     ("live", ["blocks=1000"], 1000), ("stacks", ["stacks=1000", "rounds=3"], 3000),
     ("threads", ["threads=20"], 20), ("growth", ["reallocs=5000"], 5000),
     ("latency", ["pairs=2000", "threads=2"], 2000)])

@@ -61,8 +61,8 @@ class Conversation:
 
     @contextlib.contextmanager
     def stopped_recorder(self):
-        """Stop the recorder while it does nothing. It has read all then: in the middle of reading what an idle
-        thread holds, the thread's next event would wait for it, whatever the options."""
+        """Stop the recorder while it does nothing. It has read all then: in the middle of reading the book of
+        a thread that sleeps, the thread's next event would wait for it, whatever the options."""
         self.ctl("checkpoint")
         os.kill(self.process.pid, signal.SIGSTOP)
         wait_until(lambda: all_are(self.process.pid, "T"), "the recorder to stop")

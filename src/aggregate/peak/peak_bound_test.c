@@ -300,7 +300,7 @@ static void who_was_found_dead_may_have_lived_until_then(void **state)
     }
 }
 
-// What is held back counts in both orders, a flight that has come down only for the allocator.
+// A flight that has come down counts only for the allocator.
 static void only_flights_are_left_out_of_the_programs_order(void **state)
 {
     (void)state;

@@ -169,7 +169,7 @@ static void open_world(struct world *w, uint32_t threads)
     }
 }
 
-// A pass in real time: the recorder takes what a thread holds only if that has been idle for long.
+// A pass in real time: the recorder takes the book of a thread that has been idle for long.
 static void pass_in_time(struct world *w)
 {
     struct timespec now;

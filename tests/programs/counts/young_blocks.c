@@ -7,7 +7,7 @@
 // The program counts its operations and prints the sums over its threads just before its end:
 // "allocations frees allocated_bytes temporary live_blocks live_bytes peak_bytes". The
 // peak is of one thread. At the end the other threads still live, and wait. A killed program has
-// not sent the data that it held back.
+// not sent what it counted last.
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>

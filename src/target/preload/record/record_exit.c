@@ -6,8 +6,8 @@
 #include "target/producer/entry/lane_entry.h"
 
 // A handler that interrupted a hook of this thread may end the process: its events, deferred until
-// then, are sent too. A thread that has no lane holds nothing.
-static void send_held(void)
+// then, are sent too. A thread that has no lane has counted nothing.
+static void send_counted(void)
 {
     struct thread_state *t = guard_take_over(OUR_FRAME);
     if (t != NULL) {
@@ -19,14 +19,14 @@ static void send_held(void)
 void record_exec(void)
 {
     if (!sys_is_forbidden() && process_is_this()) {
-        send_held();
+        send_counted();
     }
 }
 
 void record_exit(void)
 {
     if (process_session() != NULL) {
-        send_held();
+        send_counted();
         process_note_exit();
     }
 }
