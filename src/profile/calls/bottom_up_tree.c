@@ -3,7 +3,9 @@
 //
 // Partition refinement: `order` holds the selected rows, grouped by node. Expanding a node moves
 // each of its rows one location outwards and sorts them by their new location; each run is a child.
-// Nodes are expanded in the order of their creation, so a parent's id is below its children's.
+// A node makes its children when it is expanded, so a parent's id is below its children's. Rows are
+// numbered by their innermost function, and a branch is built as a whole: its rows are near each
+// other, and stay in the processor's caches.
 //
 // Rows that reach the same place of the recording's tree in the same node share the rest of their
 // path. From there on one of them represents all, with the costs of all.
@@ -14,12 +16,17 @@
 
 const struct bottom_up_bounds bottom_up_default_bounds = {.whole_frames = 1000000, .share = 20000};
 
+enum {
+    ROWS_AHEAD = 8, // of the row that takes its step: their passages are fetched
+};
+
 // How far a row's stack was followed: its next location.
 struct cursor {
     uint32_t node;        // of the recording; 0 at the stack's outer end
     uint32_t left;        // remaining locations in the chain of the node's frame
     const uint32_t *at;   // in that chain; NULL at the stack's outer end
     uint32_t hidden;      // wrapper frames inside of it that are not shown
+    uint32_t outer;       // parent of the node
     uint64_t unfolded_by; // the path that unfolded its run; 0: none
 };
 
@@ -29,9 +36,12 @@ struct run {
     size_t end;
 };
 
-// The last row that reached a node of the recording, and its node in the tree.
-struct arrival {
-    uint32_t tree_node; // 0: none yet; no row reaches the root
+// A node of the recording, and the last row that reached it. What a step needs is in one place: it
+// costs one access to memory that is in no cache.
+struct passage {
+    uint32_t parent;
+    uint32_t chain;     // code_index_chain_number
+    uint32_t tree_node; // where the row is; 0: none yet; no row reaches the root
     uint32_t row;
 };
 
@@ -44,9 +54,10 @@ struct newest {
 
 DEFINE_VEC(newest_vec, struct newest);
 DEFINE_VEC(cursor_vec, struct cursor);
-DEFINE_VEC(arrival_vec, struct arrival);
+DEFINE_VEC(passage_vec, struct passage);
 DEFINE_VEC(run_vec, struct run);
 
+// Rows are numbered by `indices`.
 struct builder {
     const struct selection *selection;
     enum call_tree_key key;
@@ -54,28 +65,34 @@ struct builder {
     bool collapses;
     uint64_t share;              // a node is extended with 1/share of any cost; 0: always
     struct costs least;          // 1/share of each cost
-    struct cursor_vec cursors;   // by index in the selection
-    struct costs_vec costs;      // by index in the selection; with the rows that it represents
-    struct u32_vec goes_with;    // by index; the representing row; REC_NONE: none
-    struct arrival_vec arrivals; // by node of the recording
-    struct u32_vec order;        // of indices in the selection: rows without a representative
+    struct u32_vec indices;      // by row: its index in the selection
+    struct cursor_vec cursors;   // by row
+    struct costs_vec costs;      // by row; with the rows that it represents
+    struct u32_vec goes_with;    // by row; the representing row; REC_NONE: none
+    struct u32_vec row_nodes;    // by row: where its stack ends
+    struct passage_vec passages; // by node of the recording
+    struct u32_vec order;        // of rows without a representative
     struct u32_vec scratch;      // buffer for sorting a run
     struct u32_vec child_of;     // by place in a run: the child; REC_NONE: the row ends here
     struct run_vec runs;         // by node
+    struct u32_vec waiting;      // nodes to expand, the next one last
     struct newest_vec newest;    // by function; by location, as itself and as inlined
     struct bottom_up_tree out;
 };
 
 static void builder_release(struct builder *builder)
 {
+    u32_vec_release(&builder->indices);
     cursor_vec_release(&builder->cursors);
     costs_vec_release(&builder->costs);
     u32_vec_release(&builder->goes_with);
-    arrival_vec_release(&builder->arrivals);
+    u32_vec_release(&builder->row_nodes);
+    passage_vec_release(&builder->passages);
     u32_vec_release(&builder->order);
     u32_vec_release(&builder->scratch);
     u32_vec_release(&builder->child_of);
     run_vec_release(&builder->runs);
+    u32_vec_release(&builder->waiting);
     newest_vec_release(&builder->newest);
     bottom_up_tree_release(&builder->out);
 }
@@ -85,19 +102,25 @@ static struct cursor begin_node(const struct builder *builder, uint32_t node)
     if (node == 0) {
         return (struct cursor){0};
     }
-    const struct code_chain chain = selection_chain(builder->selection, node);
+    const struct selection *selection = builder->selection;
+    const struct passage *passage = &builder->passages.items[node];
+    const struct code_chain chain =
+        selection->shown.len > 0 ? selection_chain(selection, node)
+                                 : code_index_chain(&selection->profile->code, passage->chain);
     if (chain.count == 0) { // nor are its callers shown
         return (struct cursor){0};
     }
-    return (struct cursor){.node = node, .left = (uint32_t)chain.count, .at = chain.locations};
+    return (struct cursor){.node = node,
+                           .left = (uint32_t)chain.count,
+                           .at = chain.locations,
+                           .outer = passage->parent};
 }
 
 static void step_cursor(const struct builder *builder, struct cursor *cursor)
 {
     cursor->at++;
     if (--cursor->left == 0) {
-        *cursor =
-            begin_node(builder, builder->selection->profile->recording.nodes[cursor->node].parent);
+        *cursor = begin_node(builder, cursor->outer);
     }
 }
 
@@ -276,7 +299,7 @@ static void step_outwards(struct builder *builder, struct cursor *cursor, uint32
 static bool join_other(struct builder *builder, uint32_t row, uint32_t node)
 {
     struct cursor *cursors = builder->cursors.items;
-    struct arrival *last = &builder->arrivals.items[cursors[row].node];
+    struct passage *last = &builder->passages.items[cursors[row].node];
     if (last->tree_node == node && cursors[last->row].at == cursors[row].at) {
         struct cursor *other = &cursors[last->row];
         other->hidden = (uint32_t)max_u64(other->hidden, cursors[row].hidden);
@@ -284,7 +307,8 @@ static bool join_other(struct builder *builder, uint32_t row, uint32_t node)
         builder->goes_with.items[row] = last->row;
         return true;
     }
-    *last = (struct arrival){.tree_node = node, .row = row};
+    last->tree_node = node;
+    last->row = row;
     return false;
 }
 
@@ -303,7 +327,7 @@ send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
     TRY(find_child(builder, node, cursor, &child));
     costs_add(&tree->total.items[child], &builder->costs.items[row]);
     step_outwards(builder, cursor, child);
-    tree->row_nodes.items[row] = child;
+    builder->row_nodes.items[row] = child;
     if (!join_other(builder, row, child)) {
         builder->runs.items[child].end++; // only a count, until sort_rows
         *out = child;
@@ -314,7 +338,11 @@ send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
 // Move the rows of a node to its children. Rows whose stacks end here add to its own costs.
 static MUST_USE enum err send_rows(struct builder *builder, uint32_t node, struct run run)
 {
+    const struct cursor *cursors = builder->cursors.items;
+    const uint32_t *order = builder->order.items;
     for (size_t i = run.first; i < run.end; i++) {
+        const uint32_t ahead = order[min_u64(i + ROWS_AHEAD, run.end - 1)];
+        __builtin_prefetch(builder->passages.items + cursors[ahead].outer, 1);
         TRY(cancel_step(builder->selection->cancel));
         TRY(send_row(builder, node, builder->order.items[i], &builder->child_of.items[i]));
     }
@@ -388,6 +416,20 @@ static MUST_USE enum err expand_node(struct builder *builder, uint32_t node)
     return ERR_OK;
 }
 
+// Expand the nodes, each branch as a whole.
+static MUST_USE enum err expand_all(struct builder *builder)
+{
+    TRY(u32_vec_push(&builder->waiting, 0));
+    while (builder->waiting.len > 0) {
+        const size_t first_child = builder->runs.len;
+        TRY(expand_node(builder, builder->waiting.items[--builder->waiting.len]));
+        for (size_t child = builder->runs.len; child-- > first_child;) {
+            TRY(u32_vec_push(&builder->waiting, (uint32_t)child));
+        }
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err make_room(struct builder *builder)
 {
     const struct profile *profile = builder->selection->profile;
@@ -399,17 +441,59 @@ static MUST_USE enum err make_room(struct builder *builder)
     TRY(u32_vec_resize(&builder->order, count));
     TRY(u32_vec_resize(&builder->scratch, count));
     TRY(u32_vec_resize(&builder->child_of, count));
+    TRY(u32_vec_resize(&builder->indices, count));
+    TRY(u32_vec_resize(&builder->row_nodes, count));
     TRY(u32_vec_resize(&builder->out.tree.row_nodes, count));
-    TRY(arrival_vec_resize(&builder->arrivals, profile->recording.node_count));
+    TRY(passage_vec_resize(&builder->passages, profile->recording.node_count));
+    for (uint32_t i = 0; i < profile->recording.node_count; i++) {
+        const struct rec_node *node = &profile->recording.nodes[i];
+        builder->passages.items[i] = (struct passage){
+            .parent = node->parent, .chain = code_index_chain_number(code, i, node->frame)};
+    }
     return newest_vec_resize(&builder->newest, builder->key == CALL_TREE_BY_LOCATION
                                                    ? code->locations.len * 2
                                                    : code->functions.len);
 }
 
+// Begin the stack of the row at `index` in the selection.
+static struct cursor begin_row(const struct builder *builder, size_t index)
+{
+    const struct selection *selection = builder->selection;
+    return begin_stack(builder,
+                       selection->profile->recording.rows[selection->rows.items[index]].node);
+}
+
+// Number the rows by their innermost function, in the order in which these come first.
+static MUST_USE enum err number_rows(struct builder *builder)
+{
+    CLEANUP(u32_vec_release) struct u32_vec numbers = {0}; // by function; 0: none yet
+    CLEANUP(u32_vec_release) struct u32_vec next = {0};    // by number: the place of its next row
+    const size_t functions = builder->selection->profile->code.functions.len;
+    const size_t count = builder->selection->rows.len;
+    uint32_t *own = builder->scratch.items;
+    uint32_t last = 0;
+    TRY(u32_vec_resize(&numbers, functions + 1)); // and one for rows without a frame
+    TRY(u32_vec_resize(&next, functions + 3));
+    for (size_t i = 0; i < count; i++) {
+        const struct cursor cursor = begin_row(builder, i);
+        uint32_t *number =
+            &numbers.items[cursor.node != 0 ? function_of(builder, *cursor.at) : functions];
+        *number = *number != 0 ? *number : ++last;
+        own[i] = *number;
+        next.items[own[i] + 1]++;
+    }
+    for (size_t i = 1; i <= last; i++) {
+        next.items[i] += next.items[i - 1];
+    }
+    for (size_t i = 0; i < count; i++) {
+        builder->indices.items[next.items[own[i]]++] = (uint32_t)i;
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err begin_tree(struct builder *builder)
 {
     const struct selection *selection = builder->selection;
-    const struct rec_row *rows = selection->profile->recording.rows;
     struct call_tree *tree = &builder->out.tree;
     struct call_tree_node root = {.parent = REC_NONE,
                                   .first_child = REC_NONE,
@@ -419,12 +503,14 @@ static MUST_USE enum err begin_tree(struct builder *builder)
                                   .frame = REC_NONE};
     TRY(make_room(builder));
     TRY(add_node(builder, root));
-    for (size_t i = 0; i < selection->rows.len; i++) {
-        builder->costs.items[i] = selection_costs(selection, i);
-        costs_add(&tree->total.items[0], &builder->costs.items[i]);
-        builder->goes_with.items[i] = REC_NONE;
-        builder->order.items[i] = (uint32_t)i;
-        builder->cursors.items[i] = begin_stack(builder, rows[selection->rows.items[i]].node);
+    TRY(number_rows(builder));
+    for (size_t row = 0; row < selection->rows.len; row++) {
+        const size_t index = builder->indices.items[row];
+        builder->costs.items[row] = selection_costs(selection, index);
+        costs_add(&tree->total.items[0], &builder->costs.items[row]);
+        builder->goes_with.items[row] = REC_NONE;
+        builder->order.items[row] = (uint32_t)row;
+        builder->cursors.items[row] = begin_row(builder, index);
     }
     builder->runs.items[0].end = selection->rows.len;
     for (int cost = 0; cost < COST_COUNT && builder->share > 0; cost++) {
@@ -451,11 +537,10 @@ static MUST_USE enum err count_frames(const struct selection *selection, uint64_
     return ERR_OK;
 }
 
-// Let the stacks of represented rows end where those of their representatives end.
-static void place_joined_rows(struct builder *builder)
+// Note where all stacks end: those of represented rows where those of their representatives do.
+static void place_rows(struct builder *builder)
 {
     uint32_t *goes_with = builder->goes_with.items;
-    uint32_t *row_nodes = builder->out.tree.row_nodes.items;
     for (size_t row = 0; row < builder->goes_with.len; row++) {
         uint32_t last = (uint32_t)row;
         while (goes_with[last] != REC_NONE) {
@@ -466,7 +551,8 @@ static void place_joined_rows(struct builder *builder)
             goes_with[at] = last;
             at = next;
         }
-        row_nodes[row] = row_nodes[last];
+        builder->out.tree.row_nodes.items[builder->indices.items[row]] =
+            builder->row_nodes.items[last];
     }
 }
 
@@ -485,10 +571,8 @@ enum err bottom_up_tree_build(const struct selection *selection,
     builder.share = frame_count > bounds->whole_frames ? bounds->share : 0;
     TRY(begin_tree(&builder));
     cancel_stage(selection->cancel, 0); // the amount of work is unknown
-    for (uint32_t node = 0; node < builder.out.tree.nodes.len; node++) {
-        TRY(expand_node(&builder, node));
-    }
-    place_joined_rows(&builder);
+    TRY(expand_all(&builder));
+    place_rows(&builder);
     *out = TAKE(builder.out);
     return ERR_OK;
 }

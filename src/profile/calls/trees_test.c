@@ -366,8 +366,8 @@ static void trees_of_sites_fold_and_unfold_wrapper_frames(void **state)
          "load/std::sort/main 2 +1, "},
         {CALL_TREE_BOTTOM_UP, "load",
          "xmalloc 18 *, strdup 1 *, main 4 +2, operator new 8 +1, xmalloc/std::grow 2 *, "
-         "strdup/load 1, xmalloc/std::grow/load 2, strdup/load/main 1 +1, "
-         "xmalloc/std::grow/load/std::sort 2 +1, xmalloc/std::grow/load/std::sort/main 2 +1, "},
+         "xmalloc/std::grow/load 2, xmalloc/std::grow/load/std::sort 2 +1, "
+         "xmalloc/std::grow/load/std::sort/main 2 +1, strdup/load 1, strdup/load/main 1 +1, "},
         {CALL_TREE_BOTTOM_UP, "load/std::sort",
          "xmalloc 16, load 3 +2, main 4 +2, operator new 8 +1, load/main 1 +1, load/std::less 2 *, "
          "load/std::less/std::sort 2 *, load/std::less/std::sort/main 2 +1, "},

@@ -101,10 +101,15 @@ static inline struct code_chain code_index_chain(const struct code_index *index,
                                .count = index->chain_first.items[chain + 1] - first};
 }
 
-// The chain of a node of the recording, whose frame is `frame`.
+// What code_index_chain takes for a node of the recording, whose frame is `frame`.
+static inline uint32_t
+code_index_chain_number(const struct code_index *index, uint32_t node, uint32_t frame)
+{
+    return index->chain_of_node.len == 0 ? frame : index->chain_of_node.items[node];
+}
+
 static inline struct code_chain
 code_index_node_chain(const struct code_index *index, uint32_t node, uint32_t frame)
 {
-    const bool is_frames = index->chain_of_node.len == 0;
-    return code_index_chain(index, is_frames ? frame : index->chain_of_node.items[node]);
+    return code_index_chain(index, code_index_chain_number(index, node, frame));
 }
