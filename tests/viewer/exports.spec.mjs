@@ -264,6 +264,6 @@ describe('a fragmented heap', () => {
     const answered = listen(viewer);
     await viewer.open('#/rss');
     const { breakdowns } = await viewer.ask('rss');
-    await compareTables(viewer, answered, `#/rss?moment=${breakdowns.time_ms.at(-1)}`, ['Call sites that keep almost empty pages resident', 'Mappings']);
+    await compareTables(viewer, answered, `#/rss?mappings_by=each&moment=${breakdowns.time_ms.at(-1)}`, ['Call sites that keep almost empty pages resident', 'Mappings']);
   });
 });
