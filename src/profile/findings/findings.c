@@ -22,6 +22,7 @@ enum {
     UNFREED_SHARE = 10,   // a tenth of the peak
     UNFREED_PER_SCORE = 4,
     SECONDS_OF_GROWTH = 60, // at most; not longer than the growth was seen
+    PAST_GROWTH_MS = 2000,  // of growth that was over before the end: programs start by growing
 };
 
 #define PEAK_BYTES_MIN    MIB
@@ -196,6 +197,20 @@ static void append_slope(struct strbuf *out, const struct growth_entry *entry, b
     }
 }
 
+// Whether a call site with `bytes` of unfreed memory grows so that it is worth a finding: much of a
+// large level may be old, and what was seen to come little.
+static bool is_growth_of_note(const struct recording *recording,
+                              const struct growth_entry *entry,
+                              uint64_t bytes)
+{
+    const uint64_t start_ms = recording->processes[entry->process].start_ms;
+    const double seen_bytes = entry->slope_bytes_per_s * (double)entry->slope_ms / 1000;
+    return entry->class == GROWTH_GROWING && entry->confidence >= CONFIDENCE_MEDIUM &&
+           entry->slope_bytes_per_s >= 1 && bytes >= GROWTH_BYTES_MIN &&
+           seen_bytes >= GROWTH_BYTES_MIN &&
+           (entry->until_ms == 0 || excess_u64(entry->until_ms, start_ms) >= PAST_GROWTH_MS);
+}
+
 static MUST_USE enum err add_growth(struct findings_builder *builder,
                                     const struct growth_entry *entry)
 {
@@ -299,9 +314,8 @@ static MUST_USE enum err find_growth(struct findings_builder *builder)
         const struct growth_entry *entry = &growth.entries.items[i];
         const struct costs *costs = &groups->groups.items[entry->group].costs;
         may_grow |= i < GROWING_SITES && (entry->class == GROWTH_GROWING || entry->is_idle_since);
-        if (i < GROWING_SITES && entry->class == GROWTH_GROWING &&
-            entry->confidence >= CONFIDENCE_MEDIUM && entry->slope_bytes_per_s >= 1 &&
-            costs_get(costs, COST_LEAKED_BYTES) >= GROWTH_BYTES_MIN) {
+        if (i < GROWING_SITES && is_growth_of_note(&selection->profile->recording, entry,
+                                                   costs_get(costs, COST_LEAKED_BYTES))) {
             TRY(add_growth(builder, entry));
             count++;
         }

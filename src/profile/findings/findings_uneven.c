@@ -2,10 +2,11 @@
 // findings_uneven: a thread or process that holds much more than its siblings.
 //
 // Siblings are threads of one process whose names differ only in digits ("worker-1", "worker-2"),
-// without the process's first thread, or processes of one executable, each in its last image,
-// without the parent of one of them. A thread is judged by what it holds at the peak, a process by
-// its own peak: processes of one kind often run one after the other. Where most siblings hold
-// nothing, nothing is uneven.
+// without the process's first thread, or processes of one executable and one subcommand ("git
+// repack"), each in its last image, without the parent of one of them. Where threads give
+// themselves names, one that has none yet may be of any kind. A thread is judged by what it holds
+// at the peak, a process by its own peak: processes of one kind often run one after the other.
+// Where most siblings hold nothing, nothing is uneven.
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,11 +23,13 @@ enum {
 };
 
 #define UNEVEN_BYTES_MIN (UINT64_C(8) << 20)
+#define WORD_LETTERS     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
 
 struct sibling {
     uint32_t id; // in the table of threads or processes
     uint32_t process;
     const char *name;
+    struct bytes subcommand; // of a process; may be empty
     uint64_t bytes;
 };
 
@@ -46,7 +49,10 @@ static int compare_names(const char *a, const char *b)
 
 static int compare_families(const struct sibling *a, const struct sibling *b)
 {
-    return order_u64(a->process, b->process) ?: compare_names(a->name, b->name);
+    return order_u64(a->process, b->process)
+               ?: compare_names(a->name, b->name)
+               ?: order_u64(a->subcommand.len, b->subcommand.len)
+               ?: memcmp(a->subcommand.data, b->subcommand.data, a->subcommand.len);
 }
 
 static int compare_processes(const void *left, const void *right)
@@ -137,20 +143,70 @@ static bool has_successor(const struct recording *recording, uint32_t process)
     return false;
 }
 
+// Return the second word of a command line if it is a word: letters and dashes. Files, figures and
+// options are none.
+static struct bytes subcommand_of(const char *command_line)
+{
+    const char *start = command_line + strcspn(command_line, " ");
+    start += strspn(start, " ");
+    const size_t length = strcspn(start, " ");
+    const bool is_word = *start != '-' && strspn(start, WORD_LETTERS) == length;
+    return (struct bytes){.data = (const uint8_t *)start, .len = is_word ? length : 0};
+}
+
+// Threads begin with the name of the first one.
+struct names {
+    struct u32_vec first;     // owned; by process: its first thread's name, 0 if unknown
+    struct flag_vec are_used; // owned; by process: a thread has given itself another one
+};
+
+static void names_release(struct names *names)
+{
+    u32_vec_release(&names->first);
+    flag_vec_release(&names->are_used);
+}
+
+static MUST_USE enum err find_names(const struct recording *recording, struct names *out)
+{
+    TRY(u32_vec_resize(&out->first, recording->process_count));
+    TRY(flag_vec_resize(&out->are_used, recording->process_count));
+    for (size_t i = 0; i < recording->thread_count; i++) {
+        const struct rec_thread *thread = &recording->threads[i];
+        if (thread->thread_id == recording->processes[thread->process].pid) {
+            out->first.items[thread->process] = thread->name;
+        }
+    }
+    for (size_t i = 0; i < recording->thread_count; i++) {
+        const struct rec_thread *thread = &recording->threads[i];
+        const rec_string first = out->first.items[thread->process];
+        out->are_used.items[thread->process] |= first != 0 && thread->name != first;
+    }
+    return ERR_OK;
+}
+
+// Whether the thread is of a kind that its name tells.
+static bool has_kind(const struct names *names, const struct rec_thread *thread)
+{
+    return names->are_used.items[thread->process] == 0 ||
+           thread->name != names->first.items[thread->process];
+}
+
 static MUST_USE enum err list_threads(const struct findings_builder *builder,
                                       struct sibling_vec *out)
 {
     const struct profile *profile = builder->selection->profile;
     const struct recording *recording = &profile->recording;
     CLEANUP(group_vec_release) struct group_vec groups = {0};
+    CLEANUP(names_release) struct names names = {0};
     if (recording->thread_count < SIBLINGS_MIN) {
         return ERR_OK;
     }
+    TRY(find_names(recording, &names));
     TRY(groups_build(builder->selection, GROUP_BY_THREAD, &groups));
     for (size_t i = 0; i < groups.len; i++) {
         const uint32_t id = groups.items[i].id;
         const struct rec_thread *thread = id != REC_NONE ? &recording->threads[id] : NULL;
-        if (thread != NULL && thread->merged_count == 1 &&
+        if (thread != NULL && thread->merged_count == 1 && has_kind(&names, thread) &&
             thread->thread_id != recording->processes[thread->process].pid) {
             TRY(sibling_vec_push(
                 out,
@@ -180,6 +236,8 @@ static MUST_USE enum err list_processes(const struct findings_builder *builder,
             TRY(sibling_vec_push(
                 out, (struct sibling){.id = i,
                                       .name = profile_string(profile, process->executable),
+                                      .subcommand = subcommand_of(
+                                          profile_string(profile, process->command_line)),
                                       .bytes = process->peak_bytes}));
         }
     }
