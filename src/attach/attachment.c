@@ -308,6 +308,14 @@ static enum err check_call(const struct attach *attach,
                                attach->inject.target.pid, what);
 }
 
+static enum err
+check_map(const struct attach *attach, const struct remote_call *call, struct err_info *info)
+{
+    return (uint64_t)call->result < (uint64_t)-4095
+               ? ERR_OK
+               : target_refusal_of_room(&attach->inject.target, (int)-call->result, info);
+}
+
 // Map the session's file without access: with its words, unless it has none, or address space is
 // scarce.
 static enum err map_session(struct attach *attach,
@@ -332,7 +340,7 @@ static enum err map_session(struct attach *attach,
     places->session = (uint64_t)map.result;
     places->words =
         places->session_bytes > SESSION_BYTES ? places->session + SESSION_WORDS_OFFSET : 0;
-    return check_call(attach, &map, "map memory for the agent", info);
+    return check_map(attach, &map, info);
 }
 
 // Map the session, and what the process needs of its own for this attach.
@@ -363,7 +371,7 @@ static enum err map_memory(struct attach *attach,
     };
     TRY(remote_calls_run(&attach->inject.calls, maps, ARRAY_LEN(maps), info));
     for (size_t i = 0; i < CLOSE; i++) {
-        TRY(check_call(attach, maps + i, "map memory for the agent", info));
+        TRY(check_map(attach, maps + i, info));
     }
     places->attachment = (uint64_t)maps[ATTACHMENT].result;
     places->process_page = (uint64_t)maps[PROCESS_PAGE].result;

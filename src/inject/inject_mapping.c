@@ -59,8 +59,7 @@ static enum err explain_failure(const struct inject *inject, int64_t result, str
                        "attaching needs Linux 4.17",
                        inject->target.pid);
     }
-    return err_set_errno(info, (int)-result, "process %d cannot map memory for cairn's agent",
-                         inject->target.pid);
+    return target_refusal_of_room(&inject->target, (int)-result, info);
 }
 
 // Choose an address for each piece that has none. `calls` gets one mmap for each.

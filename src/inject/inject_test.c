@@ -519,7 +519,8 @@ static void memory_that_the_kernel_refuses_is_told(void **state)
     assert_int_not_equal(inject_map(&f.inject, agent(), &near, 1, &f.info), ERR_OK);
     CLEANUP(strbuf_release) struct strbuf expected = {0};
     strbuf_printf(&expected,
-                  "process %d cannot map memory for cairn's agent: Cannot allocate memory",
+                  "process %d cannot map memory for cairn's agent within its limit of 0 KiB of "
+                  "addresses (ulimit -v): Cannot allocate memory",
                   (int)f.child.pid);
     assert_string_equal(f.info.text, strbuf_text(&expected));
     assert_int_equal(f.inject.image_addr, 0);

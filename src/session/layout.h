@@ -64,7 +64,7 @@
 // number is not known. All are zero in a healthy run.
 #define SESSION_LOSS_COUNTERS(X)                                                                  \
     X(no_process_slot, "events of processes beyond the 1024th at one time")                       \
-    X(no_lane, "events of threads beyond the 4096th at one time")                                 \
+    X(no_lane, "events of threads beyond the 4096th at one time, or of a program without room")   \
     X(reentrant, "events in signal handlers that interrupted or left cairn")                      \
     X(seccomp, "events of threads and processes begun under a seccomp filter")                    \
     X(namespaces, "linker namespaces (dlmopen), whose events --all-allocators records")           \

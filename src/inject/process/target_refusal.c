@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "host/os/file.h"
@@ -187,6 +188,22 @@ static enum err explain_end(const struct target_process *target, struct err_info
                          "process %d has executed another program; attach to it again", target->pid)
                : err_set(info, ERR_NOT_FOUND, "process %d has ended, or is a thread of the kernel",
                          target->pid);
+}
+
+enum err
+target_refusal_of_room(const struct target_process *target, int problem, struct err_info *info)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    const bool is_limited = problem == ENOMEM &&
+                            prlimit(target->pid, RLIMIT_AS, NULL, &limit) == 0 &&
+                            limit.rlim_cur != RLIM_INFINITY;
+    return is_limited
+               ? err_set_errno(info, problem,
+                               "process %d cannot map memory for cairn's agent within its limit of "
+                               "%llu KiB of addresses (ulimit -v)",
+                               target->pid, (unsigned long long)limit.rlim_cur / 1024)
+               : err_set_errno(info, problem, "process %d cannot map memory for cairn's agent",
+                               target->pid);
 }
 
 enum err target_refusal_of_write(const struct target_process *target, struct err_info *info)

@@ -26,6 +26,11 @@ enum err target_refusal_explain(const struct target_process *target,
 enum err target_refusal_of_write(const struct target_process *target, struct err_info *info)
     MUST_USE;
 
+// Say that the process cannot map memory for the agent, by this errno, and what limit it has.
+enum err target_refusal_of_room(const struct target_process *target,
+                                int problem,
+                                struct err_info *info) MUST_USE;
+
 // Return whether the process has memory. It loses that before it becomes a zombie, and its list of
 // mappings is empty then.
 bool target_refusal_has_memory(const struct target_process *target);
