@@ -119,6 +119,26 @@ def test_blocks_of_threads_are_those_that_a_tracer_saw(record, scratch, threads,
     assert "r" in how or len(set(at_once)) == len(at_once), "two blocks of one address were live at the peak"
 
 
+@pytest.mark.parametrize("name, arguments", [("exec_chain", ["exec", "3"]), ("fork_both", [])])
+def test_blocks_of_processes_that_follow_each_other_are_listed(record, name, arguments):
+    assert_lists(record(PROGRAMS / name, *arguments, options=["--blocks"]))
+
+
+@pytest.mark.parametrize("options", some_of([[], ["--all-allocators"]], 2))
+def test_a_killed_thread_may_have_its_last_event_in_one_of_both(record, options):
+    """A word and its count are two stores. A thread that is killed between them leaves one of them."""
+    threads = 4
+    recording = record(PROGRAMS / "random_heap", 3, threads, 10000, "ck", options=["--blocks", *options], is_compared=False)
+    subprocess.run([CAIRN, "verify", recording.path], env=environment(), check=True, capture_output=True)
+    report = recording.report_json("--blocks")
+    uncounted = counters(report, "note").get("uncounted_blocks", 0)
+    assert uncounted <= 2 * threads  # at the end and at the peak
+    for key, cost in (("end", "live"), ("peak", "peak")):
+        missing = report["totals"][f"{cost}_blocks"] - len(report["blocks"][key])
+        assert 0 <= missing <= threads, (key, missing)
+        assert report["totals"][f"{cost}_blocks"] > 500
+
+
 @pytest.mark.parametrize("end", ["detach", "kill"])
 def test_blocks_of_an_attached_program_are_listed(scratch, end):
     with Attachable(scratch) as c:

@@ -3,7 +3,8 @@
 // threads (0: the first one alone), events per thread, and any of c (any thread frees a block), r
 // (realloc chains), s (short threads), f (forked children), l (some blocks leak), a (calls of
 // cairn.h: random_api.h), b (some blocks are big), h (a signal handler allocates, where the tracer
-// lets it; prints how often). Each function allocates blocks of one kind, so that the operations of
+// lets it; prints how often), k (the thread that has done its events first kills all). Each
+// function allocates blocks of one kind, so that the operations of
 // each stack are known: see heap_tracer.h. It states no truth itself.
 #include <pthread.h>
 #include <signal.h>
@@ -248,6 +249,9 @@ static void *work(void *argument)
             api_call(&api, next_random(&random));
         }
         step(&random, own);
+    }
+    if (does('k')) {
+        (void)kill(getpid(), SIGKILL);
     }
     let_interrupt(SIG_BLOCK);
     api_end_thread(&api);
