@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""One large process of a fleet, with all that sends and keeps: `--push --listen --rotate`. What cairn's processes take
+together stays within `--max-memory`, and every figure holds.
+
+Memory is the sum of the processes' proportional set sizes, as the kernel states them."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, counters, environment
+from collector import Collector
+from waiting import wait_until
+
+MIB = 1 << 20
+PATIENCE_SECONDS = 500
+
+
+def tree_of(pid):
+    """A process and all below it, except the recorded program."""
+    found = [pid]
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if pathlib.Path(f"/proc/{child}/comm").read_text() != "fleet_node\n":
+                found += tree_of(int(child))
+    return found
+
+
+def proportional_bytes(pid):
+    """The sum for cairn's processes; those that end meanwhile are left out."""
+    total = 0
+    try:
+        processes = tree_of(pid)
+    except OSError:
+        return 0
+    for process in processes:
+        try:
+            total += int(re.search(r"^Pss: +(\d+)", pathlib.Path(f"/proc/{process}/smaps_rollup").read_text(), re.M)[1]) * 1024
+        except (OSError, TypeError):
+            continue
+    return total
+
+
+@pytest.mark.parametrize("threads, stacks, blocks, limit_mib, interval", [(50, 40, 400, 64, "1s")], ids=["small"])
+def test_all_of_cairn_stays_within_its_limit(threads, stacks, blocks, limit_mib, interval, scratch):
+    path, socket, kept = scratch / "x.cairn", scratch / "s", []
+    with Collector() as collector:
+        words = ["--listen", socket, "--push", collector.url, "--push-interval", interval, "--push-timeout", "60s", "--rotate", interval,
+                 "--max-disk", "1G", "--max-memory", f"{limit_mib}MiB", "-o", path]
+        with subprocess.Popen([CAIRN, "record", "-q", *words, "--", PROGRAMS / "fleet_node", str(threads), str(stacks),
+                               str(blocks)], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as cairn:
+            most = 0
+
+            def look():
+                nonlocal most
+                assert cairn.poll() is None
+                most = max(most, proportional_bytes(cairn.pid))
+
+            def is_full():
+                look()
+                return cairn.stdout.read()
+
+            def all_parts_work():
+                """Whether profiles were sent and states kept since then; what is served is read meanwhile."""
+                look()
+                for target in ("/metrics", "/debug/pprof/heap"):
+                    subprocess.run(["curl", "-sf", "-o", "/dev/null", "--unix-socket", socket, f"http://localhost{target}"],
+                                   check=False, timeout=PATIENCE_SECONDS)
+                    look()
+                kept[:] = scratch.glob("x.2*.cairn")
+                return len(collector.accepted) >= 2 and len(kept) >= 2
+            os.set_blocking(cairn.stdout.fileno(), False)
+            wait_until(is_full, "all blocks", PATIENCE_SECONDS)
+            collector.accepted.clear()
+            wait_until(all_parts_work, "profiles and states", PATIENCE_SECONDS)
+            _, errors = cairn.communicate(timeout=PATIENCE_SECONDS)
+    assert cairn.returncode == 0, errors
+    assert most <= limit_mib * MIB, f"{most // MIB} MiB of {limit_mib}"
+    assert len(collector.requests) >= len(collector.accepted) and b"lost" not in errors
+    report = Recording(path, None).report_of("-n", "3", "-s", "1")
+    assert set(counters(report, "loss").values()) == {0}
+    assert report["totals"]["peak_blocks"] >= threads * blocks
+    assert report["totals"]["peak_bytes"] >= threads * blocks * 64
+    sampled = report["run"]["sampling"] is not None
+    assert sampled or abs(report["totals"]["allocations"] - threads * blocks) <= 3 * threads + 100
+    print(f"{most // MIB} MiB of {limit_mib}, {len(kept)} states, {len(collector.accepted)} profiles")
