@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb deb-aarch64 test-deb test-packages test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web aarch64 test-aarch64 viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb deb-aarch64 test-deb test-packages test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web aarch64 test-aarch64 tarball-aarch64 viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -104,6 +104,10 @@ tarball: ## build an archive for any x86-64 Linux with glibc 2.31 or newer; need
 	@tools/packages.sh install build package tarball
 	@tools/build_tarball.sh $(BUILD)
 
+tarball-aarch64: deps ## build the archive for any AArch64 Linux with glibc 2.31 or newer, in build-aarch64-tarball
+	@tools/packages.sh install build aarch64 tarball
+	@tools/build_tarball.sh $(BUILD)-aarch64-tarball aarch64
+
 aarch64: ## build for AArch64 with Debian's cross compiler, into build-aarch64; needs Debian's archive
 	@tools/packages.sh install build aarch64
 	@tools/aarch64/build.sh $(BUILD)-aarch64 $(JOBS) build
@@ -166,8 +170,8 @@ mutate: deps test-deps ## plant 100 faults, one at a time, and list those that n
 	@tools/mutate.py
 
 clean: ## remove every build directory
-	@rm -rf $(BUILD) $(BUILD)-aarch64 $(BUILD)-machine $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+	@rm -rf $(BUILD) $(BUILD)-aarch64 $(BUILD)-aarch64-tarball $(BUILD)-machine $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | while IFS='|' read -r goal text; do \
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1|/p' Makefile | while IFS='|' read -r goal text; do \
 	  printf 'make %-15s %s\n' "$$goal" "$$text"; done

@@ -4,13 +4,13 @@
 #
 #   tools/aarch64/unpack_debian.sh FOLDER PACKAGE...
 #
-# How: mmdebstrap lets apt download them from Debian's archive, of this Debian's release, and unpacks
-# them. No AArch64 program runs. A folder with the same packages is kept.
+# How: mmdebstrap lets apt download them from Debian's archive, of this Debian's release or of
+# DEBIAN_RELEASE, and unpacks them. No AArch64 program runs. A folder with the same packages is kept.
 set -eu
 
 folder=$1
 shift
-release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+release=${DEBIAN_RELEASE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 packages=$(echo "$@" | tr ' ' ,)
 
 [ "$(cat "$folder/packages" 2>/dev/null)" != "$packages" ] || exit 0
