@@ -112,7 +112,7 @@ static void keep_a_state(const struct week *week, struct rotation *rotation)
     struct err_info info = {0};
     size_t count = 0;
     write_recording(week);
-    assert_true(rotation_is_due(rotation, week->now_ms));
+    assert_true(rotation_is_due(rotation, 0, week->now_ms));
     assert_int_equal(rotation_keep(rotation, start_unix_ns + week->now_ms * 1000000u, &info),
                      ERR_OK);
     assert_true(bytes_in(week->root, &count) <= KEPT_BYTES + RECORDING_BYTES); // + the latest link

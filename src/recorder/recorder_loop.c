@@ -168,7 +168,7 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
         }
         recorder_control_tell_checkpoint(s, is_awaited);
     }
-    if (rotation_is_due(&s->rotation, now_ms)) {
+    if (rotation_is_due(&s->rotation, s->checkpoint.ended_count, now_ms)) {
         s->rotation.checkpoint = checkpoint_request(&s->checkpoint, now_ms);
     }
     if (!checkpoint_is_due(&s->checkpoint, now_ms, s->drain.stable_ms)) {

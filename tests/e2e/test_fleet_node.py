@@ -2,7 +2,8 @@
 """One large process of a fleet, with all that sends and keeps: `--push --listen --rotate`. What cairn's processes take
 together stays within `--max-memory`, and every figure holds.
 
-Memory is the sum of the processes' proportional set sizes, as the kernel states them."""
+By day a small one; at night 2,000 threads, 500,000 stacks and five million live blocks. Memory is the sum of the
+processes' proportional set sizes, as the kernel states them."""
 import os
 import pathlib
 import re
@@ -43,7 +44,8 @@ def proportional_bytes(pid):
     return total
 
 
-@pytest.mark.parametrize("threads, stacks, blocks, limit_mib, interval", [(50, 40, 400, 64, "1s")], ids=["small"])
+@pytest.mark.parametrize("threads, stacks, blocks, limit_mib, interval", [
+    (50, 40, 400, 64, "1s"), pytest.param(2000, 250, 2500, 1024, "5s", marks=pytest.mark.nightly)], ids=["small", "large"])
 def test_all_of_cairn_stays_within_its_limit(threads, stacks, blocks, limit_mib, interval, scratch):
     path, socket, kept = scratch / "x.cairn", scratch / "s", []
     with Collector() as collector:
@@ -82,8 +84,8 @@ def test_all_of_cairn_stays_within_its_limit(threads, stacks, blocks, limit_mib,
     assert len(collector.requests) >= len(collector.accepted) and b"lost" not in errors
     report = Recording(path, None).report_of("-n", "3", "-s", "1")
     assert set(counters(report, "loss").values()) == {0}
-    assert report["totals"]["peak_blocks"] >= threads * blocks
-    assert report["totals"]["peak_bytes"] >= threads * blocks * 64
     sampled = report["run"]["sampling"] is not None
+    assert report["totals"]["peak_bytes"] >= threads * blocks * 64 * (0.99 if sampled else 1)
+    assert counters(report, "note").get("lost_profiles", 0) == 0
     assert sampled or abs(report["totals"]["allocations"] - threads * blocks) <= 3 * threads + 100
     print(f"{most // MIB} MiB of {limit_mib}, {len(kept)} states, {len(collector.accepted)} profiles")

@@ -43,13 +43,17 @@ static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
 // How --max-memory is divided: a recorder alone has it, besides the copies that write checkpoints.
 // With --listen or --push there are processes beside it, and all of them have it together:
 //
-//   |      recorder      | copy that writes |  --push  | --listen |
-//   0                   1/2                3/4        7/8         1
+//                 at most       took, with 500,000 stacks and the recorder at its limit
+//   recorder      1/2           0.37
+//   --push        1/5           0.15
+//   the copy                    0.21
+//   --listen                    0.11
 //
-// The server holds one lean profile of what the recorder holds (input_file.h).
+// The last two have no limit of their own: a copy shares what has not changed with the recorder,
+// and the server holds one lean profile of what the recorder holds (input_file.h).
 enum {
     RECORDER_SHARE = 2,
-    PUSH_SHARE = 8,
+    PUSH_SHARE = 5,
     PUSH_MIN_BYTES = 32 << 20, // the libraries that it loads take some
 };
 

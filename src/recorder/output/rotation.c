@@ -73,14 +73,14 @@ void rotation_release(struct rotation *rotation)
     strbuf_release(&rotation->kept);
 }
 
-bool rotation_is_due(struct rotation *rotation, uint64_t now_ms)
+bool rotation_is_due(struct rotation *rotation, uint64_t ended, uint64_t now_ms)
 {
     if (rotation->options.every_ms == 0 || now_ms < rotation->next_ms) {
         return false;
     }
     // After a pause of the machine one state is kept, not one for each interval.
     rotation->next_ms = now_ms + rotation->options.every_ms;
-    return true;
+    return rotation->checkpoint <= ended;
 }
 
 static uint64_t file_bytes(const char *path)

@@ -64,8 +64,10 @@ enum err rotation_init(struct rotation *rotation,
                        struct err_info *info) MUST_USE;
 void rotation_release(struct rotation *rotation);
 
-// Return whether a state should be kept now. It is due again after the next interval.
-bool rotation_is_due(struct rotation *rotation, uint64_t now_ms);
+// Return whether a state should be kept now: another checkpoint is to be awaited. It is due again
+// after the next interval. While one is awaited that has not ended (of `ended`), none is due: if
+// checkpoints take longer than the interval, there would always be a later one to wait for.
+bool rotation_is_due(struct rotation *rotation, uint64_t ended, uint64_t now_ms);
 
 // Return whether the file has grown by options.every_bytes since the latest kept state.
 bool rotation_has_grown(const struct rotation *rotation);

@@ -112,11 +112,45 @@ static void states_are_due_by_the_growth_of_the_file(void **state)
     assert_false(rotation_has_grown(&rotation));
     assert_int_equal(truncate(place.path, (off_t)(FILE_BYTES + FILE_BYTES / 2)), 0);
     assert_true(rotation_has_grown(&rotation));
-    assert_false(rotation_is_due(&rotation, UINT64_MAX));
+    assert_false(rotation_is_due(&rotation, 0, UINT64_MAX));
     rotation_release(&rotation);
 
     rotation = begin(&place, (struct rotation_options){.every_ms = HOUR_MS});
     assert_false(rotation_has_grown(&rotation));
+    rotation_release(&rotation);
+    leave(&place);
+}
+
+// The recorder's part: a checkpoint ends after three intervals, and the next one that is asked for
+// begins then.
+static void states_are_kept_if_checkpoints_take_longer_than_the_interval(void **state)
+{
+    enum {
+        SECONDS = 60,
+        TAKES = 3,
+    };
+    (void)state;
+    struct place place = enter();
+    struct rotation rotation = begin(&place, (struct rotation_options){.every_ms = 1000});
+    uint64_t begun = 0;
+    uint64_t ended = 0;
+    unsigned kept = 0;
+    for (unsigned second = 1; second <= SECONDS; second++) {
+        if (begun > ended && second % TAKES == 0) {
+            ended = begun;
+        }
+        if (rotation.checkpoint != 0 && ended >= rotation.checkpoint) {
+            rotation.checkpoint = 0;
+            kept++;
+        }
+        if (rotation_is_due(&rotation, ended, UINT64_C(1000) * second)) {
+            rotation.checkpoint = begun + 1;
+        }
+        if (begun == ended && rotation.checkpoint > ended) {
+            begun++;
+        }
+    }
+    assert_in_range(kept, SECONDS / TAKES - 2, SECONDS / TAKES);
     rotation_release(&rotation);
     leave(&place);
 }
@@ -168,7 +202,7 @@ static void a_week_stays_within_its_bounds(void **state)
         unsigned most = 0;
         // The recorder looks each minute; each time the file is new.
         for (uint64_t now_ms = 0; now_ms <= 7 * DAY_MS; now_ms += HOUR_MS / 60) {
-            if (rotation_is_due(&rotation, now_ms)) {
+            if (rotation_is_due(&rotation, 0, now_ms)) {
                 write_file(&place, "app.cairn", "state");
                 keep(&rotation, now_ms);
                 const unsigned count = count_files(&place, false);
@@ -204,7 +238,7 @@ static void a_week_of_runs_stays_within_its_bounds(void **state)
         for (uint64_t now_ms = 0; now_ms < 7 * DAY_MS; now_ms += HOUR_MS / 2) {
             struct rotation rotation = begin(&place, cases[i].options);
             write_file(&place, "app.cairn", "a run");
-            assert_false(rotation_is_due(&rotation, now_ms)); // only at the end
+            assert_false(rotation_is_due(&rotation, 0, now_ms)); // only at the end
             keep(&rotation, now_ms);
             rotation_release(&rotation);
             const unsigned count = count_files(&place, false);
@@ -378,6 +412,7 @@ int main(void)
         cmocka_unit_test(a_folder_that_cannot_be_pruned_is_reported),
         cmocka_unit_test(a_kept_file_stays_as_it_was),
         cmocka_unit_test(states_are_due_by_the_growth_of_the_file),
+        cmocka_unit_test(states_are_kept_if_checkpoints_take_longer_than_the_interval),
         cmocka_unit_test(a_week_stays_within_its_bounds),
         cmocka_unit_test(a_week_of_runs_stays_within_its_bounds),
         cmocka_unit_test(a_wrong_clock_removes_nothing_by_age),
