@@ -112,11 +112,11 @@ aarch64: ## build for AArch64 with Debian's cross compiler, into build-aarch64; 
 	@tools/packages.sh install build aarch64
 	@tools/aarch64/build.sh $(BUILD)-aarch64 $(JOBS) build
 
-test-aarch64: ## run tests on an emulated AArch64 machine with Debian's kernel; 15 minutes, and Debian's archive
+test-aarch64: ## run tests on emulated AArch64 machines with Debian's kernels; 15 minutes. CYCLES=200: attach so often; hours
 	@tools/packages.sh install build aarch64 machine
 	@tools/aarch64/build.sh $(BUILD)-machine $(JOBS) "build machine-libraries" -DBUILD_TESTING=ON \
 	  -DCAIRN_TESTS='^unit\.(base|session|producer|unwind|agent|preload|inject|attach)'
-	@tools/aarch64/test_machine.sh $(BUILD)-machine
+	@tools/aarch64/test_machine.sh $(BUILD)-machine $(CYCLES)
 
 test-tarball: tarball ## try it on a minimal Debian 11, 12 and 13; minutes, and Debian's archive
 	@tools/packages.sh install fresh

@@ -49,7 +49,13 @@ def test_it_needs_nothing_but_libc():
     text = subprocess.run(["readelf", "-dW", LIBRARY], capture_output=True, text=True,
                           check=True).stdout
     assert re.findall(r"\(NEEDED\).*\[(.*)\]", text) == ["libc.so.6"]
-    assert "STATIC_TLS" in text
+
+
+def test_its_thread_local_storage_has_a_fixed_place():
+    """Then no access to it calls the loader, which may allocate."""
+    text = subprocess.run(["readelf", "-rW", LIBRARY], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"R_X86_64_TPOFF64|R_AARCH64_TLS_TPREL", text)
+    assert not re.search(r"DTPMOD|DTPOFF|TLSDESC", text)
 
 
 def test_its_thread_local_storage_is_a_pointer_and_a_pass():

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: MIT
 # test_machine: runs tests on emulated AArch64 machines with Debian's own kernel.
 #
-#   tools/aarch64/test_machine.sh BUILD
+#   tools/aarch64/test_machine.sh BUILD [CYCLES]
 #
-# BUILD is a cross build with tests (build.sh). The first machine has all that qemu can emulate, pointer
-# authentication and landing pads among it (-cpu max), and runs tests/machines/aarch64/entries. The second one is
-# a Cortex-A72, which has neither, and runs entries_old.
+# BUILD is a cross build with tests (build.sh). There are three machines:
+#   max           all that qemu can emulate, pointer authentication and landing pads among it; Linux 6.1; entries
+#   cortex-a72    neither of these; entries_old
+#   neoverse-n1   Linux 6.12 with pages of 16 KiB; entries_pages
+# The entries are in tests/machines/aarch64. With CYCLES only the first machine runs, and only attaches and
+# detaches so many times to each program that checks itself.
 #
 # How: qemu-system-aarch64 needs no privilege, no KVM, no network. The root is a file with an ext4 system:
 # Debian's packages (unpack_debian.sh), the sources and the build, at the same paths as here. An initramfs loads
@@ -19,10 +22,12 @@
 set -eu
 
 build=$(realpath "$1")
+cycles=${2:-5}
 top=$(realpath "$(dirname "$0")/../..")
 machine=$build/machine
 here=$top/tests/machines/aarch64
-packages="linux-image-cloud-arm64 busybox-static bash coreutils dash findutils gawk grep gzip hostname mount
+packages="linux-image-cloud-arm64 libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 clang-14 ripgrep
+    busybox-static bash coreutils dash findutils gawk grep gzip hostname mount
     ncurses-base procps sed tar util-linux python3 python3-pytest python3-pyte cmake gdb binutils strace libc-bin libc6-dbg
     libatomic1 libcmocka0 libdw1 libelf1 libcurl4 libmicrohttpd12 libdebuginfod1 libsqlite3-0 libpcre2-8-0 libjansson4 libxxhash0
     libzstd1 zlib1g libstdc++6"
@@ -38,14 +43,32 @@ compile_python() {
         "$machine/debian/usr/lib/python3.11" >/dev/null || fail "Python's modules cannot be compiled"
 }
 
+# add_module NAME: copies a module of the kernel in $kernel, after those that it needs. The kernel itself may have it.
+add_module() {
+    file=$(find "$kernel" -name "$1.ko*" -o -name "$(echo "$1" | tr _ -).ko*" | head -1)
+    [ -n "$file" ] && [ ! -e "$folder/modules/$1.ko" ] || return 0
+    case $file in
+    *.xz) xz -dc "$file" >"$folder/modules/$1.ko" ;;
+    *) cp "$file" "$folder/modules/$1.ko" ;;
+    esac
+    for needed in $(tr '\0' '\n' <"$folder/modules/$1.ko" | sed -n 's/^depends=//p' | tr ',' ' '); do
+        add_module "$needed"
+    done
+    echo "$1" >>"$folder/modules/order"
+}
+
+# make_initramfs KERNEL: for the kernel that is unpacked in that folder.
 make_initramfs() {
+    kernel=$1
     folder=$machine/initramfs
     rm -rf "$folder"
     mkdir -p "$folder/bin" "$folder/dev" "$folder/root" "$folder/modules"
     cp "$machine/debian/bin/busybox" "$folder/bin"
     cp "$here/init" "$folder"
-    find "$machine/debian/lib/modules" -name 'virtio*.ko' -exec cp {} "$folder/modules" \;
-    (cd "$folder" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$machine/initramfs.gz"
+    for module in virtio_pci virtio_blk crc32c_generic ext4; do
+        add_module "$module"
+    done
+    (cd "$folder" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$kernel/initramfs.gz"
 }
 
 # The sources, and the build without what only a compiler reads.
@@ -63,7 +86,7 @@ make_root() {
     cp -a "$machine/debian" "$root"
     copy_trees
     mkdir -p "$root/machine"
-    cp "$here/run" "$here/entries" "$here/entries_old" "$here/left_out" "$root/machine"
+    cp "$here/run" "$here"/entries* "$here/left_out" "$root/machine"
     printf 'BUILD=%s\nSOURCE=%s\n' "$build" "$top" >"$root/machine/environment"
     printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
     printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
@@ -72,15 +95,18 @@ make_root() {
     rm -rf "$root"
 }
 
-# run_machine PROCESSOR ENTRIES SECONDS: after SECONDS of the machine no entry begins. The limit here is for hangs.
+# run_machine KERNEL PROCESSOR ENTRIES SECONDS: after SECONDS of the machine no entry begins. The limit here is for
+# hangs.
 run_machine() {
+    kernel=$machine/$1
+    shift
     name=${1%%,*}
     rm -f "$machine/results.img"
     truncate -s 64M "$machine/results.img"
     timeout $(($3 + 300)) nice qemu-system-aarch64 -M virt -cpu "$1" -smp 2 -m 2048 \
         -nographic -no-reboot -nic none \
-        -kernel "$machine"/debian/boot/vmlinuz-* -initrd "$machine/initramfs.gz" \
-        -append "console=ttyAMA0 quiet panic=-1 entries=$2 seconds=$3" \
+        -kernel "$kernel"/boot/vmlinuz-* -initrd "$kernel/initramfs.gz" \
+        -append "console=ttyAMA0 quiet panic=-1 entries=$2 seconds=$3 cycles=$cycles" \
         -drive "file=$machine/root.img,format=raw,if=virtio,snapshot=on" \
         -drive "file=$machine/results.img,format=raw,if=virtio" </dev/null || fail "$name has not ended by itself"
     mkdir -p "$build/results/$name"
@@ -91,9 +117,16 @@ mkdir -p "$machine"
 rm -rf "$build/results"
 "$top/tools/aarch64/unpack_debian.sh" "$machine/debian" $packages
 compile_python
-make_initramfs
+make_initramfs "$machine/debian"
 make_root
-run_machine max,pauth-impdef=on entries 600
-run_machine cortex-a72 entries_old 240
+if [ "$cycles" -ne 5 ]; then
+    run_machine debian max,pauth-impdef=on entries_cycles 7200
+else
+    DEBIAN_RELEASE=trixie "$top/tools/aarch64/unpack_debian.sh" "$machine/pages" linux-image-arm64-16k
+    make_initramfs "$machine/pages"
+    run_machine debian max,pauth-impdef=on entries 480
+    run_machine debian cortex-a72 entries_old 120
+    run_machine pages neoverse-n1 entries_pages 120
+fi
 /usr/bin/python3 "$top/tools/count_tests.py" "$build"/results/*/*.xml
 ! cat "$build"/results/*/bad 2>/dev/null

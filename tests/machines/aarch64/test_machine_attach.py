@@ -18,6 +18,9 @@ from waiting import DEADLINE_SECONDS, read_until, wait_until
 MACHINE = BUILD / "programs" / "machine"
 CYCLES = int(os.environ.get("CAIRN_MACHINE_CYCLES", "5"))
 ROUNDS = 500
+PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+LIBRARIES = "/usr/lib/aarch64-linux-gnu"
+ALLOCATORS = ["libjemalloc.so.2", "libmimalloc.so.2.0", "libtcmalloc_minimal.so.4"]
 ROOM_BYTES = 512  # that cairn needs behind a program's code
 COUNTED = ["empty", "malloc_family", "aligned_forms", "realloc_forms", "zero_sizes", "failing", "string_functions",
            "temporary", "constructors", "operators"]
@@ -26,9 +29,10 @@ COUNTED = ["empty", "malloc_family", "aligned_forms", "realloc_forms", "zero_siz
 class Victim:
     """A program with commands on its input, for use in a with statement."""
 
-    def __init__(self, name, first, *words):
+    def __init__(self, name, first, *words, allocator=None):
+        preload = {"LD_PRELOAD": f"{LIBRARIES}/{allocator}"} if allocator else {}
         self.process = subprocess.Popen([MACHINE / name, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env=environment())
+                                        env=environment(preload))
         self.read(first)
 
     def __enter__(self):
@@ -60,7 +64,7 @@ def room_behind_code(path):
         kind, flags = struct.unpack_from("<II", image, at)
         if kind == 1 and flags & 1:
             addr, _, _, size = struct.unpack_from("<QQQQ", image, at + 16)
-    return -(addr + size + 15 & ~15) % 4096
+    return -(addr + size + 15 & ~15) % PAGE_BYTES
 
 
 def attach(path, pid):
@@ -82,9 +86,11 @@ def detach(path, recorder):
     return Recording(path, recorder)
 
 
-@pytest.mark.parametrize("name", ["endure_dynamic", "endure_static", "endure_static_padded", "endure_signing"])
-def test_a_program_that_checks_itself_is_not_harmed(tmp_path, name):
-    with Victim(name, b"ready\n") as victim:
+@pytest.mark.parametrize("name, allocator", [
+    *((name, None) for name in ("endure_dynamic", "endure_static", "endure_static_padded", "endure_signing", "endure_musl")),
+    *(("endure_dynamic", allocator) for allocator in ALLOCATORS)])
+def test_a_program_that_checks_itself_is_not_harmed(tmp_path, name, allocator):
+    with Victim(name, b"ready\n", allocator=allocator) as victim:
         if "static" in name and room_behind_code(MACHINE / name) < ROOM_BYTES:
             run = subprocess.run([CAIRN, "record", "-o", tmp_path / "no.cairn", "-p", str(victim.process.pid)],
                                  capture_output=True, text=True, env=environment(), check=False)
@@ -95,6 +101,7 @@ def test_a_program_that_checks_itself_is_not_harmed(tmp_path, name):
             path = tmp_path / f"{cycle}.cairn"
             recorder = attach(path, victim.process.pid)
             assert detach(path, recorder).totals["allocations"] > 0
+            path.unlink()
         assert victim.end().endswith(", 0 wrong\n")
 
 
@@ -113,6 +120,27 @@ def test_an_allocator_behind_landing_pads_is_counted(tmp_path, name, words):
             path.unlink()
         victim.do("10")
         victim.end()
+
+
+def costs_with(path, allocator, way, name):
+    run = subprocess.run([CAIRN, "record", "-q", "-o", path, *way, "--", PROGRAMS / name], capture_output=True,
+                         env=environment({"LD_PRELOAD": f"{LIBRARIES}/{allocator}"}), check=False)
+    assert (run.returncode, run.stderr) == (0, b"")
+    recording = Recording(path, run)
+    recording.assert_whole()
+    (process,) = recording.report["processes"]
+    return process["costs"]
+
+
+@pytest.mark.parametrize("way", [[], ["--all-allocators"]])
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_counts_of_each_allocator_are_the_program_s(tmp_path, allocator, way):
+    """Two of the allocators bring the library of C++, which allocates once as it starts: so does the empty program."""
+    own = costs_with(tmp_path / "empty.cairn", allocator, way, "empty")
+    found = costs_with(tmp_path / "found.cairn", allocator, way, "malloc_family")
+    expected = expected_totals("malloc_family")
+    for cost in ("allocations", "allocated_bytes", "frees"):
+        assert found[cost] - own[cost] == expected[cost]
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 // stack_witness: a library to preload. Walks the stack at each malloc of whatever program, by its
-// changed part, and holds it against libunwind's. At the end of the process it appends a line to
-// the file STACK_WITNESS: walks compared, different, not comparable (frames without tables, stacks
-// not walked to their end) and the first difference's pcs.
-#define UNW_LOCAL_ONLY
+// changed part, and holds it against libunwind's, or on AArch64 libgcc's. At the end of the process
+// it appends a line to the file STACK_WITNESS: walks compared, different, not comparable (frames
+// without tables, stacks not walked to their end) and the first difference's pcs.
 #include <fcntl.h>
-#include <libunwind.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __aarch64__
+#    include <unwind.h>
+#else
+#    define UNW_LOCAL_ONLY
+#    include <libunwind.h>
+#endif
 
 #include "target/unwind/unwind.h"
 
@@ -28,11 +32,41 @@ static atomic_ulong g_not_comparable;
 static unsigned long g_first[2];
 static int g_has_begun;
 
-// Compares, innermost first. libunwind begins further in, with frames of this library.
+#ifdef __aarch64__
+struct taken {
+    void **pcs;
+    int count;
+    int max;
+};
+
+static _Unwind_Reason_Code take_pc(struct _Unwind_Context *frame, void *argument)
+{
+    struct taken *taken = argument;
+    if (taken->count == taken->max) {
+        return _URC_END_OF_STACK;
+    }
+    taken->pcs[taken->count++] = (void *)_Unwind_GetIP(frame);
+    return _URC_NO_REASON;
+}
+
+static int witness(void **pcs, int max)
+{
+    struct taken taken = {.pcs = pcs, .max = max};
+    (void)_Unwind_Backtrace(take_pc, &taken);
+    return taken.count;
+}
+#else
+static int witness(void **pcs, int max)
+{
+    return unw_backtrace(pcs, max);
+}
+#endif
+
+// Compares, innermost first. The witness begins further in, with frames of this library.
 static void compare(const struct unwind_regs *start, const struct unwind_walk *walk)
 {
     static __thread void *found[FRAMES_MAX + 16];
-    const int count = unw_backtrace(found, FRAMES_MAX + 16);
+    const int count = witness(found, FRAMES_MAX + 16);
     int at = 0;
     while (at < count && (uint64_t)found[at] != start->pc) {
         at++;

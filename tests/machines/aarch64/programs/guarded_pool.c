@@ -5,15 +5,17 @@
 // It has the names of jemalloc, and is called by pointer and directly. Each line of its input is a
 // number of rounds; the program answers with the sums of its calls so far:
 //   "ROUNDS\n" -> "ALLOCATIONS FREES\n"
-// With the word `guarded` its pages are so, without it they are like others.
+// With the word `guarded` its pages are so, if the processor can; without it they are like others.
 // A round allocates 100 and 50 bytes and 3 times 10, and frees the first two.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GUARDED 0x10 // PROT_BTI of asm/mman.h
+#define GUARDED   0x10       // PROT_BTI of asm/mman.h
+#define CAN_GUARD (1u << 17) // HWCAP2_BTI of asm/hwcap.h
 
 static char pool[1 << 20];
 static size_t used;
@@ -58,6 +60,9 @@ __attribute__((noinline, section(".guarded"))) void je_free(void *block)
 // Guard the page with the functions. Start files of the C library, elsewhere, have no pads.
 static int guard(void)
 {
+    if ((getauxval(AT_HWCAP2) & CAN_GUARD) == 0) {
+        return 0;
+    }
     const size_t page = (size_t)getpagesize();
     const size_t at = (size_t)je_malloc & ~(page - 1);
     return mprotect((void *)at, page, PROT_READ | PROT_EXEC | GUARDED);
