@@ -82,7 +82,7 @@ static enum err find_outside(struct map_reading *reading)
     u64_vec_sort_numbers(&reading->tops);
     return reading->reads_heap
                ? glibc_heap_read(&reading->map, &memory, &reading->tops, &reading->foreign)
-               : ERR_OK;
+               : glibc_heap_read_tops(&reading->map, &memory, &reading->foreign);
 }
 
 static void read_outside(void *context)

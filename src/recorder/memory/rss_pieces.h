@@ -55,6 +55,7 @@ struct foreign_heap {
     struct u64_vec tops;           // owned; by address: starts of free memory that is not released
     bool is_whole;                 // all free memory is known
     bool is_read;                  // all heaps of that allocator were found
+    bool knows_tops;               // `tops` are those of all arenas for threads
 };
 
 struct page_wants;

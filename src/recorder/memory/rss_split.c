@@ -259,9 +259,19 @@ static bool is_arena_heap(const struct rss_piece *piece)
            piece->start % GLIBC_HEAP_BYTES == 0 && piece->end - piece->start <= GLIBC_HEAP_BYTES;
 }
 
+// Whether the free memory at the end of a heap is the top of its arena. Where glibc did not say:
+// the top is in the newest heap, and older ones mostly have their full size.
+static bool ends_in_top(const struct splitting *s, const struct rss_piece *piece)
+{
+    const struct foreign_heap *foreign = s->what->foreign;
+    const struct address_range all = {.start = piece->start, .end = piece->end};
+    return foreign != NULL && foreign->knows_tops
+               ? foreign_heap_is_top(foreign, all)
+               : piece->end - piece->start <= GLIBC_HEAP_BYTES - HEAP_ENDS;
+}
+
 // Find what a release would return of the pieces, all of whose blocks are known. malloc_trim does
-// not return the free memory at the end of an arena for threads, its top, which is in the newest
-// heap of the arena: older ones have their full size.
+// not return the top of an arena for threads.
 static void find_released(struct splitting *s)
 {
     for (size_t i = 0; s->what->is_heap_known && i < s->pieces.len; i++) {
@@ -273,7 +283,7 @@ static void find_released(struct splitting *s)
         uint64_t top_bytes = 0;
         piece->released_bytes =
             survivors_releasable_bytes(&s->survivors, piece->area, all, &top_bytes);
-        if (is_arena_heap(piece) && piece->end - piece->start <= GLIBC_HEAP_BYTES - HEAP_ENDS) {
+        if (is_arena_heap(piece) && ends_in_top(s, piece)) {
             piece->released_bytes -= top_bytes;
         }
     }

@@ -404,7 +404,7 @@ static void survivors_of_sparse_pages_are_found(void **state)
 }
 
 // Of a heap of glibc: pages are kept by a block, by the head of a free chunk behind it, and by libc
-// at the start. An arena for threads keeps its end, too, unless it is full.
+// at the start. An arena for threads keeps its end, too, which is in its newest heap.
 static void what_a_release_returns_is_counted(void **state)
 {
     (void)state;
@@ -413,17 +413,24 @@ static void what_a_release_returns_is_counted(void **state)
         uint64_t start;
         uint64_t pages;
         uint64_t released;
+        bool knows_tops;
+        uint64_t top; // 0: of another heap
     } cases[] = {
         // page 0: libc's; page 2: a block; page 5: a block up to 0x20 before its end, so that the
         // head of the free chunk behind it is on page 6
-        {"200000-20a000 rw-p 00000000 00:00 0   [heap]\nRss: 40 kB\n", 0x200000, 10, 6},
-        {"8000000-800a000 rw-p 00000000 00:00 0\nRss: 40 kB\n", 0x8000000, 10, 3},
+        {"200000-20a000 rw-p 00000000 00:00 0   [heap]\nRss: 40 kB\n", 0x200000, 10, 6, false, 0},
+        {"8000000-800a000 rw-p 00000000 00:00 0\nRss: 40 kB\n", 0x8000000, 10, 3, false, 0},
+        {"8000000-800a000 rw-p 00000000 00:00 0\nRss: 40 kB\n", 0x8000000, 10, 3, true, 0x8006000},
+        {"8000000-800a000 rw-p 00000000 00:00 0\nRss: 40 kB\n", 0x8000000, 10, 6, true, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct fixture f;
         open_fixture(&f, cases[i].map);
         assert_int_equal(string_table_intern_text(&f.aggregator.strings, "/lib/libc.so.6", &f.libc),
                          ERR_OK);
+        f.foreign.knows_tops = cases[i].knows_tops;
+        assert_int_equal(
+            u64_vec_push(&f.foreign.tops, cases[i].top != 0 ? cases[i].top : 0xc000100), ERR_OK);
         allocate(&f, cases[i].start + 2 * PAGE + 0x110, 200);
         allocate(&f, cases[i].start + 5 * PAGE + 0x10, PAGE - 0x28);
         split(&f);

@@ -135,7 +135,8 @@ static enum err find_heaps(struct reading *r)
                                     .kind = HEAP_CLAIM_CHUNKS}));
         }
         uint64_t start = (area->start + HEAP_BYTES - 1) & ~(uint64_t)(HEAP_BYTES - 1);
-        for (; is_unnamed(r, area) && start < area->end; start += HEAP_BYTES) {
+        const bool is_used = area->rss_bytes + area->swap_bytes > 0;
+        for (; is_used && is_unnamed(r, area) && start < area->end; start += HEAP_BYTES) {
             TRY(claim_heap(r, area, start));
         }
     }
@@ -411,5 +412,26 @@ enum err glibc_heap_read(const struct memory_areas *map,
     }
     heap_claim_vec_sort(&found.claims, compare_ranges); // a claim begins with its range
     *out = TAKE(found);
+    return ERR_OK;
+}
+
+enum err glibc_heap_read_tops(const struct memory_areas *map,
+                              const struct memory_source *memory,
+                              struct foreign_heap *out)
+{
+    CLEANUP(foreign_heap_release) struct foreign_heap found = {0};
+    CLEANUP(reading_release) struct reading r = {.map = map, .memory = memory, .out = &found};
+    TRY(find_heaps(&r));
+    out->knows_tops = true;
+    for (size_t i = 0; i < r.arenas.len; i++) {
+        uint64_t top;
+        if (read_at(&r, r.arenas.items[i] + STATE_TOP, &top, sizeof(top)) &&
+            claim_at(&r, top) != NULL) {
+            TRY(u64_vec_push(&out->tops, top));
+        } else {
+            out->knows_tops = false;
+        }
+    }
+    u64_vec_sort_numbers(&out->tops);
     return ERR_OK;
 }

@@ -31,3 +31,9 @@ enum err glibc_heap_read(const struct memory_areas *map,
                          const struct memory_source *memory,
                          const struct u64_vec *stack_tops,
                          struct foreign_heap *out) MUST_USE;
+
+// Find only the tops of the arenas for threads. A few small reads for each. out->knows_tops says
+// whether all could be read.
+enum err glibc_heap_read_tops(const struct memory_areas *map,
+                              const struct memory_source *memory,
+                              struct foreign_heap *out) MUST_USE;

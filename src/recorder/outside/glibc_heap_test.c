@@ -210,15 +210,20 @@ static void draw(struct drawn *drawn)
     drawn->blocks[4 * PAGE / sizeof(uint64_t) + 1] = 2 * PAGE | 2;
 }
 
-static void
-read_with_tops(struct drawn *drawn, const struct u64_vec *tops, struct foreign_heap *out)
+static void draw_map(struct memory_areas *out)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    CLEANUP(memory_areas_release) struct memory_areas map = {0};
     strbuf_append_text(&text, "8000000-8008000 rw-p 00000000 00:00 0\nRss: 32 kB\n"
                               "8008000-c000000 ---p 00000000 00:00 0\nRss: 0 kB\n"
                               "20000000-20006000 rw-p 00000000 00:00 0\nRss: 24 kB\n");
-    assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
+    assert_int_equal(memory_areas_parse(&text, out), ERR_OK);
+}
+
+static void
+read_with_tops(struct drawn *drawn, const struct u64_vec *tops, struct foreign_heap *out)
+{
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    draw_map(&map);
     const struct memory_source memory = {.read = read_drawn, .context = drawn};
     assert_int_equal(glibc_heap_read(&map, &memory, tops, out), ERR_OK);
 }
@@ -265,6 +270,27 @@ static void a_drawn_arena_is_read(void **state)
 }
 
 // Blocks are behind the last stack of their area, whatever stacks are elsewhere.
+// A top that is in no heap is none.
+static void tops_alone_are_read(void **state)
+{
+    (void)state;
+    static struct drawn drawn;
+    for (unsigned i = 0; i < 2; i++) {
+        CLEANUP(foreign_heap_release) struct foreign_heap heap = {0};
+        CLEANUP(memory_areas_release) struct memory_areas map = {0};
+        draw_map(&map);
+        draw(&drawn);
+        const uint64_t top = *word_at(&drawn, STATE + 96);
+        *word_at(&drawn, STATE + 96) = i == 0 ? top : 0x123;
+        const struct memory_source memory = {.read = read_drawn, .context = &drawn};
+        assert_int_equal(glibc_heap_read_tops(&map, &memory, &heap), ERR_OK);
+        assert_int_equal(heap.knows_tops, i == 0);
+        assert_int_equal(heap.tops.len, i == 0 ? 1 : 0);
+        assert_true(heap.tops.len == 0 || heap.tops.items[0] == top);
+        assert_int_equal(heap.claims.len, 0);
+    }
+}
+
 static void blocks_behind_stacks_are_found(void **state)
 {
     (void)state;
@@ -331,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heaps_are_as_glibc_says),
         cmocka_unit_test(a_drawn_arena_is_read),
+        cmocka_unit_test(tops_alone_are_read),
         cmocka_unit_test(blocks_behind_stacks_are_found),
         cmocka_unit_test(overwritten_arenas_are_bounded),
     };

@@ -8,6 +8,9 @@
 //   large     buffers of 16 MiB below a small block, after freed ones raised the size from which
 //             glibc maps them apart
 //   tops      as threads, after such a buffer: arenas keep their ends
+//   heaps     a thread allocates buffers of 8 MiB, after such a buffer, and a small block between
+//             the last ones; the main thread frees the buffers: a heap of an arena has room for
+//             seven, and ends behind them
 //
 // Then it answers "t" with a release of free memory by its allocator, and says how many bytes less
 // are resident; "q" ends it.
@@ -28,6 +31,8 @@ enum {
     THREADS = 8,
     LARGE_BYTES = 16 << 20,
     LARGEST_BYTES = 31 << 20, // that glibc lets raise its threshold
+    BUFFERS = 12,
+    BUFFER_BYTES = 8 << 20,
 };
 
 static size_t g_size_bytes;
@@ -118,11 +123,40 @@ static void *make_large(void)
     return last;
 }
 
+static void *make_buffers(void *buffers)
+{
+    for (size_t i = 0; i < BUFFERS; i++) {
+        ((void **)buffers)[i] = make(BUFFER_BYTES);
+        if (i == 7) { // in the second heap, which stays
+            (void)make(64);
+        }
+    }
+    return NULL;
+}
+
+static void fill_heaps(void)
+{
+    void *buffers[BUFFERS];
+    pthread_t thread;
+    free(make(12 << 20));
+    if (pthread_create(&thread, NULL, make_buffers, (void *)buffers) != 0 ||
+        pthread_join(thread, NULL) != 0) {
+        abort();
+    }
+    for (size_t i = 0; i < BUFFERS; i++) {
+        free(buffers[i]);
+    }
+}
+
 static void *burst(const char *shape)
 {
     g_frees_itself = strcmp(shape, "threads") == 0 || strcmp(shape, "tops") == 0;
     if (strcmp(shape, "large") == 0) {
         return make_large();
+    }
+    if (strcmp(shape, "heaps") == 0) {
+        fill_heaps();
+        return NULL;
     }
     if (strcmp(shape, "tops") == 0) {
         free(make(LARGEST_BYTES));

@@ -83,7 +83,7 @@ static inline void split(struct fixture *f)
         .own = &f->own,
         .stack_tops = &f->tops,
         .stack_pointers = &f->pointers,
-        .foreign = f->foreign.claims.len > 0 ? &f->foreign : NULL,
+        .foreign = f->foreign.claims.len > 0 || f->foreign.knows_tops ? &f->foreign : NULL,
         .pages = {.read = read_pages, .context = f},
         .is_heap_known = !f->is_partial,
         .libc = f->libc,
