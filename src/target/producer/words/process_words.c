@@ -62,6 +62,7 @@ static void *map_part(const struct words_source *source, uint64_t offset, size_t
         return NULL;
     }
     (void)sys_madvise((void *)at, len_bytes, MADV_DONTDUMP); // only spares core files its pages
+    (void)sys_madvise((void *)at, len_bytes, MADV_DONTFORK); // a child has parts of its own
     return (void *)at;
 }
 
