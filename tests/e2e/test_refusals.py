@@ -157,7 +157,7 @@ def test_an_executable_with_a_sanitizer(scratch, sanitizer):
 def test_an_executable_with_a_sanitizer_inside(scratch, compiler, options, name):
     """It ends at once if cairn maps memory where the sanitizer's shadow belongs."""
     program = compiled(scratch, compiler, *options)
-    refuse(scratch, [program], 126, "small", name)
+    refuse(scratch, [program], 126, "small", name, "build it without -fsanitize")
     run = subprocess.run([CAIRN, "record", "-q", "--all-allocators", "-o", "x.cairn", "--", "sh", "-c",
                           f"{program} && echo fine"], cwd=scratch, env=environment(), check=False,
                          capture_output=True, timeout=60)

@@ -42,9 +42,9 @@ const struct option_spec filter_option_specs[FILTER_OPTION_COUNT] = {
            "with --time: blocks to count, by where they were allocated and freed: in_in, in_out, "
            "out_in, out_out (default: in_in,in_out)"),
     OPTION(0, "size", SIZE_RANGE, "MIN..MAX", FIELD(sizes),
-           "only blocks of these sizes: 1MiB.., 16..64, 4096"),
+           "only blocks of these sizes, rounded outwards: 1MiB.., 16..64, 4096"),
     OPTION(0, "lifetime", TIME_RANGE, "MIN..MAX", FIELD(lifetimes),
-           "only blocks with these lifetimes: ..1ms, 10s.."),
+           "only blocks with these lifetimes, rounded outwards: ..1ms, 10s.."),
     SUPPRESSION_OPTION_SPECS(filter_words, rules),
 };
 // clang-format on

@@ -270,9 +270,10 @@ static void explain_own_malloc(const struct preflight_options *options,
                             : facts->exports_malloc  ? "exported by the executable"
                                                      : "with names of its own";
     strbuf_printf(&out->refusal,
-                  "'%s' has its own malloc built in (%s), which a preloaded library cannot see; "
+                  "'%s' has its own malloc built in (%s), which a preloaded library cannot see; %s"
                   "%s with --force",
                   strbuf_text(&out->executable), allocator,
+                  facts->is_sanitized ? "build it without -fsanitize to record it; " : "",
                   options->follow_children ? "the programs that it starts can be recorded"
                                            : "the rest of its run can be recorded");
 }
