@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "cli/completion.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "cli/command_table.h"
 #include "formats/export/exporter.h"
+#include "host/os/file.h"
+#include "host/os/proc_file.h"
+#include "host/text/number.h"
+#include "host/text/strbuf.h"
 #include "profile/model/cost.h"
 
 // A command line up to the word that is typed.
@@ -62,6 +68,30 @@ static struct unfinished read_words(int count, char *const *words)
     return line;
 }
 
+// Answer with the processes whose executable may be read here: others, and threads of the kernel,
+// cannot be recorded.
+static void offer_processes(FILE *out, bool is_by_name, const char *typed, const char *before)
+{
+    enum {
+        COMM_BYTES_MAX = 64
+    };
+    CLEANUP(directory_closep) DIR *folder = opendir("/proc");
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        CLEANUP(strbuf_release) struct strbuf comm = {0};
+        char exe[64];
+        char target;
+        const pid_t pid = (pid_t)number_field(entry->d_name);
+        (void)snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid); // fits
+        if (pid == 0 || pid == getpid() || readlink(exe, &target, 1) < 0 ||
+            !proc_file_read(pid, "comm", COMM_BYTES_MAX, &comm) || comm.len < 2) {
+            continue;
+        }
+        strbuf_truncate(&comm, comm.len - 1); // the line feed
+        const char *name = strbuf_text(&comm);
+        offer_word(out, typed, before, is_by_name ? name : entry->d_name, is_by_name ? "" : name);
+    }
+}
+
 static void
 offer_values(FILE *out, const struct option_spec *spec, const char *typed, const char *before)
 {
@@ -80,6 +110,10 @@ offer_values(FILE *out, const struct option_spec *spec, const char *typed, const
         for (const struct exporter *const *exporter = exporters; *exporter != NULL; exporter++) {
             offer_word(out, typed, before, (*exporter)->name, (*exporter)->help);
         }
+    }
+    const bool is_by_name = spec == options_find(command_record.options, "name");
+    if (is_by_name || strcmp(spec->name, "pid") == 0) {
+        offer_processes(out, is_by_name, typed, before);
     }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         if (strcmp(spec->value, kinds[i].value) == 0) {

@@ -7,7 +7,7 @@
 //
 //   :files  :directories  :programs    what the shell finds
 //
-// Context: H; pure, except for the output.
+// Context: H; pure, except for the output and the names of the processes that run.
 #pragma once
 
 #include <stdio.h>

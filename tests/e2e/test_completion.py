@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Completion: what a real shell on a terminal makes of a word and the Tab key, and cairn's own answers."""
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -95,3 +96,18 @@ def test_every_command_and_option_is_offered():
 def test_answers(words, wanted):
     found = answer(*words)
     assert set(wanted) <= set(found) if not words else found == wanted, found
+
+
+def test_processes_are_offered(scratch):
+    """Those whose executable the user may read, by their numbers and by their names."""
+    program = scratch / "uniquely"
+    shutil.copy("/usr/bin/sleep", program)
+    with subprocess.Popen([program, "1000"]) as process:
+        try:
+            pid = str(process.pid)
+            assert pid in answer("record", "-p", "") and pid in answer("top", "-p", "")
+            assert f"--pid={pid}" in answer("record", f"--pid={pid}")
+            assert answer("record", "--name", "uniq") == ["uniquely"]
+            assert answer("record", "--name=uniq") == ["--name=uniquely"]
+        finally:
+            process.kill()
