@@ -15,7 +15,7 @@ SOURCE = "template <class T> T twice(T x) { return x + x; }\nint main() { return
 RUNS = {
     "python3": (["/usr/bin/python3", "-c", "import json; json.loads(json.dumps([{'a': i} for i in range(300)]))"], 5_000),
     "gdb": (["/usr/bin/gdb", "-nx", "-batch", "-ex", "info functions mai", BUILD / "programs" / "empty"], 5_000),
-    "clang": (["/usr/bin/clang-14", "-cc1", "-O1", "-x", "c++", "-emit-llvm", "-o", "/dev/null", "-"], 2_000),
+    "clang": (["/usr/bin/clang-14", "-cc1", "-O1", "-x", "c++", "-emit-llvm", "-o", "/dev/null", "-"], 1_000),
     "rg": (["/usr/bin/rg", "--no-config", "-c", "e", "/usr/share/doc"], 500),
     "rust_blocks": ([BUILD / "programs" / "rust_blocks"], 5),
     "endure_signing": ([BUILD / "programs" / "machine" / "endure_signing"], 100),
