@@ -120,7 +120,8 @@ TABLES = {
         (1, "snapshot", 32, NONE), (2, "kind", 32, 0), (3, "node", 32, NONE), (4, "path", 32, 0),
         (5, "areas", 32, 0), (6, "is_estimate", 32, 0), (7, "virtual_bytes", 64, 0),
         (8, "rss_bytes", 64, 0), (9, "swap_bytes", 64, 0), (10, "repeated_bytes", 64, 0),
-        (11, "allocator", 32, 0), (12, "released_bytes", 64, 0)]),
+        (11, "allocator", 32, 0), (12, "released_bytes", 64, 0), (13, "huge_bytes", 64, 0),
+        (14, "blank_bytes", 64, 0)]),
     "SURV": ("survivors", [
         (1, "snapshot", 32, NONE), (2, "node", 32, NONE), (3, "blocks", 64, 0),
         (4, "block_bytes", 64, 0), (5, "held_bytes", 64, 0), (6, "oldest_ms", 64, 0),
