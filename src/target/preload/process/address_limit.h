@@ -12,6 +12,7 @@
 #pragma once
 
 #include <asm/resource.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,20 +25,21 @@ struct rlimit {
     uint64_t rlim_max;
 };
 
-// Prepare for setrlimit with these arguments.
-static inline void address_limit_expect(unsigned resource, const struct rlimit *limit)
+// Prepare for setrlimit with these arguments. `is_nested`: the caller has interrupted a hook.
+static inline void
+address_limit_expect(unsigned resource, const struct rlimit *limit, bool is_nested)
 {
     if (resource == RLIMIT_AS && limit != NULL && limit->rlim_cur != RLIM_INFINITY) {
         session_map_leanly(process_mapping());
-        process_words_map_leanly(&g_process->words);
+        process_words_map_leanly(&g_process->words, is_nested);
     }
 }
 
 // Prepare for prlimit with these arguments.
 static inline void
-address_limit_expect_of(int32_t pid, unsigned resource, const struct rlimit *limit)
+address_limit_expect_of(int32_t pid, unsigned resource, const struct rlimit *limit, bool is_nested)
 {
     if (pid == 0 || pid == sys_getpid()) {
-        address_limit_expect(resource, limit);
+        address_limit_expect(resource, limit, is_nested);
     }
 }

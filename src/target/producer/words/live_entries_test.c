@@ -119,7 +119,7 @@ static void a_limited_process_has_entries(void **state)
     const struct word_block before = {.address = 0x10000000, .size_bytes = 40, .row = 1};
     const struct word_block after = {.address = 0x7f0000000000, .size_bytes = 50, .row = 2};
     assert_true(words_put(words, &before, &ended));
-    process_words_map_leanly(words);
+    process_words_map_leanly(words, false);
     assert_false(words_put(words, &after, &ended));
     assert_true(entries_put(words, &after));
     for (uint64_t n = 100; n < BLOCKS; n++) {

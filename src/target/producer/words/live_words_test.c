@@ -3,12 +3,14 @@
 // allocators give them out: each free finds its block, and each put ends what is stale.
 #include "target/producer/words/live_words.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -477,11 +479,19 @@ static void a_handler_changes_no_other_word(void **state)
 }
 
 #if !defined(WITHOUT_OWN_KERNEL)
-// What a forked child may do; its exit status is 0 if all was right.
-static int act_as_child(struct process_words *words, const int *fd, const struct word_block *old)
+// What a forked child may do; its exit status is 0 if all was right. Its parent's room is there
+// until the child limits itself: it may return to a hook that the parent was in.
+static int act_as_child(struct process_words *words,
+                        const int *fd,
+                        const struct word_block *old,
+                        char *parents_room)
 {
     struct words_ended ended;
     struct word_block found = {0};
+    unsigned char unused;
+    if (mincore(parents_room, PAGE_GRAIN, &unused) != 0) {
+        return 4;
+    }
     const struct words_source source = {.open = words_file_again, .context = fd};
     if (words_put(words, old, &ended) || words_take(words, old->address, &found)) {
         return 1;
@@ -491,7 +501,14 @@ static int act_as_child(struct process_words *words, const int *fd, const struct
         return 2;
     }
     const struct word_block fresh = {.address = old->address, .size_bytes = 50, .row = 3};
-    return words_put(words, &fresh, &ended) && ended.count == 0 ? 0 : 3;
+    if (!words_put(words, &fresh, &ended) || ended.count != 0) {
+        return 3;
+    }
+    process_words_map_leanly(words, true);
+    const bool is_kept = mincore(parents_room, PAGE_GRAIN, &unused) == 0;
+    process_words_map_leanly(words, false);
+    const bool has_gone = mincore(parents_room, PAGE_GRAIN, &unused) != 0 && errno == ENOMEM;
+    return is_kept && has_gone && words_take(words, old->address, &found) ? 0 : 5;
 }
 
 static void a_child_has_words_of_its_own(void **state)
@@ -505,9 +522,10 @@ static void a_child_has_words_of_its_own(void **state)
     const struct word_block block = {.address = 0x7f0000000040, .size_bytes = 40, .row = 5};
     open_words(&fd, &words, NULL);
     assert_true(words_put(words, &block, &ended));
+    char *room = (char *)grain_start(atomic_load(words->windows));
     const pid_t child = fork();
     if (child == 0) {
-        _exit(act_as_child(words, &fd, &block));
+        _exit(act_as_child(words, &fd, &block, room));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

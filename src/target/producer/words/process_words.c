@@ -37,6 +37,51 @@ struct process_words *process_words_new(void)
     return words;
 }
 
+// The rooms of this process and of its ancestors, which a forked child keeps. A room stays mapped
+// in a child, because a handler may fork it in the middle of a put or take, and then return to
+// that. Rooms beyond ROOMS_MAX stay mapped for good.
+enum {
+    ROOMS_MAX = 256
+};
+static _Atomic(char *) g_rooms[ROOMS_MAX]; // NULL: none
+
+static void forget_room(char *room)
+{
+    for (uint32_t i = 0; i < ROOMS_MAX; i++) {
+        char *found = room;
+        (void)atomic_compare_exchange_strong_explicit(&g_rooms[i], &found, NULL,
+                                                      memory_order_seq_cst, memory_order_relaxed);
+    }
+}
+
+// Note the room of a window that is ours by now.
+static void note_room(const struct process_words *words, char *room)
+{
+    bool is_noted = room == NULL;
+    for (uint32_t i = 0; i < ROOMS_MAX && !is_noted; i++) {
+        char *none = NULL;
+        is_noted = atomic_compare_exchange_strong_explicit(
+            &g_rooms[i], &none, room, memory_order_seq_cst, memory_order_relaxed);
+    }
+    // Sequentially consistent, as in process_words_map_leanly: either that function sees the room,
+    // or we see that it has given back parts of it.
+    if (atomic_load_explicit(&words->has_refused, memory_order_seq_cst)) {
+        forget_room(room);
+    }
+}
+
+static bool is_own_room(const struct process_words *words, const char *room)
+{
+    for (uint32_t i = 0; i < WORDS_WINDOWS_MAX; i++) {
+        // Relaxed: the window was stored before its room was noted.
+        const uint64_t window = atomic_load_explicit(words->windows + i, memory_order_relaxed);
+        if (window_room(window) == room) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const _Atomic uint32_t g_tiny_never = WORDS_TINY_NEVER;
 
 // Return the words, if all of them are mapped; else NULL.
@@ -62,7 +107,6 @@ static void *map_part(const struct words_source *source, uint64_t offset, size_t
         return NULL;
     }
     (void)sys_madvise((void *)at, len_bytes, MADV_DONTDUMP); // only spares core files its pages
-    (void)sys_madvise((void *)at, len_bytes, MADV_DONTFORK); // a child has parts of its own
     return (void *)at;
 }
 
@@ -134,6 +178,9 @@ static uint64_t window_of(struct process_words *words, uint32_t index, bool has_
     if (fresh == 0 ||
         atomic_compare_exchange_strong_explicit(words->windows + index, &window, fresh,
                                                 memory_order_relaxed, memory_order_relaxed)) {
+        if (fresh != 0 && mapped_words(&words->source) == NULL) {
+            note_room(words, window_room(fresh));
+        }
         return fresh != 0 ? fresh : window;
     }
     if (window_room(fresh) != NULL) {
@@ -378,11 +425,28 @@ static void shrink_mapping(const struct process_words *words)
     *words->source.mapped = 0;
 }
 
-void process_words_map_leanly(struct process_words *words)
+// Unmap the rooms that a forked child has of its ancestors.
+static void unmap_inherited(const struct process_words *words)
 {
-    // Relaxed: a thread that does not see it finds no number left.
+    for (uint32_t i = 0; i < ROOMS_MAX; i++) {
+        // Acquire: pairs with note_room's exchange, behind the store of the window.
+        char *room = atomic_load_explicit(&g_rooms[i], memory_order_acquire);
+        if (room != NULL && !is_own_room(words, room) &&
+            atomic_compare_exchange_strong_explicit(&g_rooms[i], &room, NULL, memory_order_relaxed,
+                                                    memory_order_relaxed)) {
+            (void)sys_munmap(room, WINDOW_BYTES); // refused, it stays reserved
+        }
+    }
+}
+
+void process_words_map_leanly(struct process_words *words, bool is_nested)
+{
+    if (!is_nested) {
+        unmap_inherited(words);
+    }
+    // A thread that does not see it finds no number left. Sequentially consistent: see note_room.
     if (!process_words_are_open(words) ||
-        atomic_exchange_explicit(&words->has_refused, true, memory_order_relaxed)) {
+        atomic_exchange_explicit(&words->has_refused, true, memory_order_seq_cst)) {
         return;
     }
     // Threads that took a number before have the room below it.
@@ -392,6 +456,7 @@ void process_words_map_leanly(struct process_words *words)
         const uint32_t used = left < WORDS_GROUP ? left : WORDS_GROUP;
         char *room = window_room(window);
         if (room != NULL) {
+            forget_room(room); // the program may map something there, which a child keeps
             (void)sys_munmap(room + used * sizeof(struct words_region), // likewise
                              WINDOW_BYTES - used * sizeof(struct words_region));
         }

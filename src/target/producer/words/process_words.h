@@ -96,8 +96,9 @@ struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t c
 void process_words_foresee(struct process_words *words);
 
 // Give back the room that no region and no chunk uses, because the program limits its address
-// space. From then on no region is mapped, and a chunk is mapped alone.
-void process_words_map_leanly(struct process_words *words);
+// space: that of ancestors, too, unless the caller has interrupted a hook (`is_nested`), which may
+// be one that the parent was in. From then on no region is mapped, and a chunk is mapped alone.
+void process_words_map_leanly(struct process_words *words, bool is_nested);
 
 // Return the next number of a row; 0: there are no more.
 uint32_t process_words_new_row(struct process_words *words);
