@@ -6,7 +6,7 @@
 #include "aggregate/aggregator_sampling.h"
 #include "aggregate/peak/byte_weight.h"
 #include "base/minmax.h"
-#include "session/sampling_level.h"
+#include "session/books/sampling_level.h"
 #include "session/wire.h"
 
 enum err aggregator_init(struct aggregator *aggregator, uint64_t seed)
@@ -255,26 +255,6 @@ enum err aggregator_allocate(struct aggregator *aggregator,
                : allocate_sparsely(aggregator, thread, address, row, size_bytes, 0);
 }
 
-enum err aggregator_allocate_sampled(struct aggregator *aggregator,
-                                     struct aggregator_thread *thread,
-                                     uint64_t address,
-                                     uint32_t row,
-                                     uint64_t size_bytes,
-                                     uint32_t level)
-{
-    const uint64_t interval = level != 0 ? sampling_interval(level) : aggregator->sample_bytes;
-    struct aggregator_sampling *sampling = &aggregator->sampling;
-    uint32_t shift = 0;
-    if (LIKELY(interval != 0)) {
-        shift = byte_weight_shift(&aggregator->weight_random, interval, size_bytes);
-        sampling->lane_interval_bytes = max_u64(sampling->lane_interval_bytes, interval);
-        aggregator->estimate.is_there = true;
-    }
-    return LIKELY(aggregator->budget.level == 0)
-               ? allocate(aggregator, thread, address, row, size_bytes, shift)
-               : allocate_sparsely(aggregator, thread, address, row, size_bytes, shift);
-}
-
 static NOINLINE enum err
 free_unknown(struct aggregator *aggregator, struct aggregator_thread *thread, uint64_t address)
 {
@@ -388,21 +368,4 @@ enum err aggregator_reallocate(struct aggregator *aggregator,
     TRY(aggregator_free(aggregator, thread, move->from, move->is_temporary));
     TRY(aggregator_grew(aggregator, move->row, thread->freed_bytes, move->size_bytes));
     return aggregator_allocate(aggregator, thread, move->to, move->row, move->size_bytes);
-}
-
-void aggregator_note_unsampled(struct aggregator *aggregator,
-                               struct aggregator_thread *thread,
-                               const struct aggregator_balance *balance)
-{
-    aggregator_change_unsampled(
-        aggregator, thread->process,
-        &(struct unsampled_sums){.known_bytes =
-                                     (uint64_t)balance->bytes - (uint64_t)thread->unsampled_bytes,
-                                 .lost_blocks = balance->lost_blocks,
-                                 .lost_bytes = balance->lost_bytes});
-    aggregator->estimate.is_there = true;
-    aggregator->estimate.grain_bytes += balance->grain_bytes - thread->grain_bytes;
-    thread->unsampled_bytes = balance->bytes;
-    thread->grain_bytes = balance->grain_bytes;
-    note_height(aggregator, thread->process);
 }

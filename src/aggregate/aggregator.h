@@ -82,14 +82,12 @@ DEFINE_VEC(aggregator_stop_vec, struct aggregator_stop);
 struct aggregator_sampling {
     uint64_t unsampled_allocations; // exact
     uint64_t unsampled_bytes;
-    uint64_t unsent_unsampled_frees;  // not sent; sent_unsampled_frees counts the others
-    uint64_t forgotten;               // unsampled blocks whose frees are sent nevertheless
-    uint64_t sent_unsampled_frees;    // frees of unsampled blocks that were sent
+    uint64_t unsampled_frees;         // of blocks that the memory budget left out
     uint64_t sampled_allocations;     // events that stand for several allocations
     uint64_t represented_allocations; // allocations that they stand for, themselves excluded
     uint64_t represented_bytes;
     uint64_t max_weight;          // highest sampling weight
-    uint64_t lane_interval_bytes; // the longest with which threads chose (byte_weight.h)
+    uint64_t lane_interval_bytes; // the longest with which threads chose (sampling_level.h)
     uint64_t interval_bytes;      // the longest of the memory budget, and what both amount to
 };
 
@@ -125,13 +123,13 @@ struct aggregator {
     uint64_t seed;             // of the live maps
     uint64_t held_since_ms;    // allocations since this tick may be missing
     uint64_t stamped_count;    // events with stamps
+    uint64_t book_blocks;      // live, of threads that keep books
     bool has_book_peak;        // the peak is that of a shared sum
     uint64_t book_error_bytes; // how far it may be off,
     uint64_t book_other_bytes; // and by these blocks, which are in no book,
     uint64_t book_ghost_bytes; // and, besides, too high: of processes that may have been dead
     rec_string libc;
-    uint64_t sample_bytes;  // --sample: the interval; 0: none
-    uint64_t weight_random; // of byte_weight.h
+    uint64_t sample_bytes; // --sample: the interval; 0: none
 };
 
 // One thread as the aggregator sees it. aggregator_thread_begin sets some fields; the others begin
@@ -147,8 +145,6 @@ struct aggregator_thread {
     uint64_t stamp;       // of its next or latest event; 0: no event had one
     uint64_t freed_bytes; // size of the block that it freed latest; 0: unknown
     struct peak_flight flight;
-    int64_t unsampled_bytes; // its balance of unsampled bytes (target/producer/sampler.h)
-    uint64_t grain_bytes;
 };
 
 // Initialize an empty aggregator in zeroed memory: to write 60 KB would touch pages that a short
@@ -294,25 +290,6 @@ enum err aggregator_free(struct aggregator *aggregator,
                          uint64_t address,
                          bool is_temporary) MUST_USE;
 
-// Count a block that was chosen at this level, 0: by --sample.
-enum err aggregator_allocate_sampled(struct aggregator *aggregator,
-                                     struct aggregator_thread *thread,
-                                     uint64_t address,
-                                     uint32_t row,
-                                     uint64_t size_bytes,
-                                     uint32_t level) MUST_USE;
-
-// What a thread reports about unsampled blocks (WIRE_UNSAMPLED).
-struct aggregator_balance {
-    int64_t bytes;
-    uint64_t grain_bytes;
-    uint64_t lost_blocks;
-    uint64_t lost_bytes;
-};
-void aggregator_note_unsampled(struct aggregator *aggregator,
-                               struct aggregator_thread *thread,
-                               const struct aggregator_balance *balance);
-
 // Return the estimate of the live bytes of all processes, if blocks are unsampled.
 uint64_t aggregator_estimate_live(const struct aggregator *aggregator);
 
@@ -326,7 +303,8 @@ static inline uint64_t aggregator_live_bytes(const struct aggregator *aggregator
 // Return the number of blocks in the live maps.
 static inline uint64_t aggregator_kept_blocks(const struct aggregator *aggregator)
 {
-    return aggregator->totals.live_blocks - aggregator->represented_blocks;
+    return aggregator->totals.live_blocks - aggregator->represented_blocks -
+           aggregator->book_blocks;
 }
 
 // A block that moved or changed its size.

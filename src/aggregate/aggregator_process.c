@@ -17,6 +17,7 @@ static void process_empty(struct aggregator_process *process)
     live_map_release(&process->live);
     u32_vec_release(&process->book_nodes);
     u32_vec_release(&process->book_rows);
+    u32_vec_release(&process->book_levels);
     book_entry_vec_release(&process->debts);
     map_u64_release(&process->nodes_by_name);
     pending_frees_release(&process->pending);
@@ -190,8 +191,7 @@ enum err aggregator_process_begin(struct aggregator *aggregator,
 static void remove_unsampled(struct aggregator *aggregator, struct aggregator_process *process)
 {
     const struct unsampled_sums *sums = &process->unsampled;
-    const struct unsampled_sums change = {.known_bytes = -sums->known_bytes,
-                                          .lost_blocks = -sums->lost_blocks,
+    const struct unsampled_sums change = {.lost_blocks = -sums->lost_blocks,
                                           .lost_bytes = -sums->lost_bytes,
                                           .represented_bytes = -sums->represented_bytes,
                                           .variance = -sums->variance};
@@ -230,6 +230,7 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     aggregator->totals.live_blocks -=
         process->live.live_count + process->book_blocks + process->represented_blocks;
     aggregator->represented_blocks -= process->represented_blocks;
+    aggregator->book_blocks -= process->book_blocks;
     const uint64_t left_bytes = aggregator_live_bytes(aggregator);
     peak_bound_leave(&aggregator->bound, before_bytes > left_bytes ? before_bytes - left_bytes : 0,
                      ending->death_stamp, left_bytes);
@@ -307,8 +308,6 @@ void aggregator_thread_end(struct aggregator *aggregator,
                            uint64_t end_ms)
 {
     aggregator_thread_rests(aggregator, thread, until_stamp);
-    aggregator->estimate.grain_bytes -= thread->grain_bytes;
-    thread->grain_bytes = 0;
     if (thread->entry != REC_NONE) {
         peak_scopes_end_thread(&aggregator->scopes, thread->entry, thread->lane);
         drop_idle_scopes(aggregator);

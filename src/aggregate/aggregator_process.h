@@ -33,6 +33,13 @@ struct process_allocator {
 DEFINE_VEC(process_allocator_vec, struct process_allocator);
 DEFINE_VEC(book_entry_vec, struct book_entry);
 
+// As a peak_share (session/books/peak_share.h).
+struct variance_share {
+    double before;
+    double since;
+    uint32_t number; // of the peak
+};
+
 struct aggregator_process {
     struct rec_process record; // as the recording will hold it
     uint64_t join_number;      // of the session: orders the images that have joined
@@ -44,11 +51,13 @@ struct aggregator_process {
     uint64_t live_bytes;
     uint64_t pass_peak_bytes; // the most since the recorder set it to 0
     // Of threads that keep books (aggregator_book.h):
-    struct u32_vec book_nodes;   // by number of the row; REC_NONE: not defined
-    struct u32_vec book_rows;    // likewise; REC_NONE: no allocation yet
-    struct book_entry_vec debts; // entries that wait
-    uint64_t book_ms;            // when an entry was counted last
-    uint64_t book_blocks;        // live
+    struct u32_vec book_nodes;      // by number of the row; REC_NONE: not defined
+    struct u32_vec book_rows;       // likewise; REC_NONE: no allocation yet
+    struct u32_vec book_levels;     // by range of numbers: of sampling; REC_NONE: none has a row
+    struct variance_share variance; // of the estimate of its live bytes
+    struct book_entry_vec debts;    // entries that wait
+    uint64_t book_ms;               // when an entry was counted last
+    uint64_t book_blocks;           // live
     uint64_t book_bytes;
     uint32_t thread_count;       // all threads so far
     struct live_map live;        // live blocks
@@ -77,7 +86,7 @@ struct aggregator_process {
     uint32_t jit_module;                 // of its code that belongs to no file; 0: none yet
     uint32_t unnamed_module; // 1 + that of the program, used before its path was known; 0: none
 };
-_Static_assert(sizeof(struct aggregator_process) <= 1024,
+_Static_assert(sizeof(struct aggregator_process) <= 1088,
                "one for each process that there ever was");
 
 // Append `arguments`, each ended by a zero byte, as one line that a shell parses back unchanged.

@@ -17,7 +17,7 @@ void aggregator_count_unknown(struct aggregator *aggregator,
 {
     const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
     if (aggregator->sampling.unsampled_allocations != 0) {
-        aggregator->sampling.sent_unsampled_frees += count;
+        aggregator->sampling.unsampled_frees += count;
         const struct unsampled_sums freed = unsampled_sums_freed(&process->unsampled, count);
         aggregator_change_unsampled(aggregator, process, &freed);
         return;
@@ -26,21 +26,10 @@ void aggregator_count_unknown(struct aggregator *aggregator,
                                               : &aggregator->unknown_frees) += count;
 }
 
-// Estimate live bytes. `waiting`: frees that may concern blocks that were lost.
-static struct live_estimate estimate_of(const struct aggregator *aggregator,
-                                        const struct unsampled_sums *sums,
-                                        uint64_t counted_bytes,
-                                        uint64_t waiting)
-{
-    return aggregator->sample_bytes != 0 ? live_estimate_by_weight(sums, counted_bytes)
-                                         : live_estimate_of(sums, counted_bytes, waiting);
-}
-
 static struct live_estimate estimate_of_all(const struct aggregator *aggregator,
                                             uint64_t counted_bytes)
 {
-    return estimate_of(aggregator, &aggregator->estimate.now, counted_bytes,
-                       aggregator->pending_count);
+    return live_estimate_of(&aggregator->estimate.now, counted_bytes, aggregator->pending_count);
 }
 
 uint64_t aggregator_estimate_live(const struct aggregator *aggregator)
@@ -55,8 +44,7 @@ uint64_t aggregator_estimate_height(struct aggregator *aggregator,
 {
     const struct live_estimate live = estimate_of_all(aggregator, counted_bytes);
     peak_estimate_update(&aggregator->estimate, &live, live.bytes > aggregator->totals.peak_bytes);
-    *own_bytes =
-        estimate_of(aggregator, &process->unsampled, *own_bytes, process->pending.count).bytes;
+    *own_bytes = live_estimate_of(&process->unsampled, *own_bytes, process->pending.count).bytes;
     return live.bytes;
 }
 
@@ -111,9 +99,8 @@ enum err aggregator_skip_block(struct aggregator *aggregator,
     sampling->unsampled_bytes += size_bytes;
     if (pending_frees_take(&thread->process->pending, address, thread->stamp)) {
         aggregator->pending_count--;
-        sampling->sent_unsampled_frees++;
+        sampling->unsampled_frees++;
     } else {
-        sampling->forgotten++;
         aggregator->estimate.is_there = true;
         aggregator_change_unsampled(
             aggregator, thread->process,

@@ -4,7 +4,7 @@
 #include "aggregate/peak/byte_weight.h"
 #include "base/hash.h"
 #include "base/minmax.h"
-#include "session/sampling_level.h"
+#include "session/books/sampling_level.h"
 
 enum {
     PARTS = 32,

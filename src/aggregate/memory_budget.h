@@ -14,7 +14,7 @@
 //                        from 20    the table is full
 //   live blocks          below 7    every block is kept
 //                        7 to 9     new blocks are sampled at a level, as threads do
-//                                   (session/sampling_level.h): large blocks more likely than
+//                                   (session/books/sampling_level.h): large blocks more likely than
 //                                   small ones
 //
 // A pass that reads very many stacks at once treats the table as full from a number of entries on,

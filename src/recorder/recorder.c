@@ -23,13 +23,12 @@
 #define SAMPLE_TICK_MS     8u
 #define TICK_MS            1u
 
-// Whether threads can keep their own books. Else the recorder pairs their events in order.
+// Whether threads can keep their own books. Else the recorder pairs their events in order. Sampling
+// needs books.
 static bool can_keep_books(const struct recorder_options *options)
 {
-    // Words are as many as blocks: at most a quarter of a heap of small ones.
-    const bool needs_fewer =
-        options->sample_bytes != 0 || options->may_sample || options->is_short_of_memory;
-    return options->keeps_books && !needs_fewer;
+    return options->sample_bytes != 0 || options->may_sample ||
+           (options->keeps_books && !options->is_short_of_memory);
 }
 
 static uint32_t session_flags_of(const struct recorder_options *options)
@@ -92,7 +91,6 @@ static enum err prepare(struct recorder_state *s,
                                                   .keeps_rows = options->lists_blocks,
                                                   .random = hash_mix(~seed)};
     s->aggregator.sample_bytes = options->sample_bytes;
-    s->aggregator.weight_random = hash_mix(~sample_seed);
     s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
     s->blocks.rows = &s->aggregator.totals.rows;

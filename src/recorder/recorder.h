@@ -115,9 +115,9 @@ struct recorder_options {
     bool keeps_books;        // SESSION_BOOKS, if all that is asked for can do without an order
     bool counts_stamps;      // session_options
     bool may_sample;         // SESSION_OVERFLOW_SAMPLE
-    uint64_t sample_bytes;   // session_header; at most BYTE_WEIGHT_MEAN_MAX; not with may_sample
-    uint64_t sample_seed;    // 0: any
-    uint64_t patience_ms;    // of the drain for a thread's announced event; 0: as ever
+    uint64_t sample_bytes; // session_header; at most BLOCK_WEIGHT_INTERVAL_MAX; not with may_sample
+    uint64_t sample_seed;  // 0: any
+    uint64_t patience_ms;  // of the drain for a thread's announced event; 0: as ever
     struct recorder_callbacks callbacks;
 };
 

@@ -217,10 +217,11 @@ static uint64_t
 answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
 {
     (void)text;
-    static const char *const states[] = {
-        [SESSION_RECORD_ALL] = "recording",       [SESSION_RECORD_FREES] = "stopped",
-        [SESSION_RECORD_NOTHING] = "not started", [SESSION_RECORD_SAMPLE] = "recording",
-        [SESSION_RECORD_BYTES] = "recording",     [SESSION_RECORD_BYTES_FREES] = "stopped"};
+    static const char *const states[] = {[SESSION_RECORD_ALL] = "recording",
+                                         [SESSION_RECORD_FREES] = "stopped",
+                                         [SESSION_RECORD_NOTHING] = "not started",
+                                         [SESSION_RECORD_SAMPLE] = "recording",
+                                         [SESSION_RECORD_SAMPLE_FREES] = "stopped"};
     const struct {
         const char *key;
         uint64_t value;

@@ -334,9 +334,9 @@ static void the_status_has_the_present_figures(void **state)
         uint32_t recording;
         const char *word;
     } cases[] = {
-        {SESSION_RECORD_ALL, "recording"},       {SESSION_RECORD_FREES, "stopped"},
-        {SESSION_RECORD_NOTHING, "not started"}, {SESSION_RECORD_SAMPLE, "recording"},
-        {SESSION_RECORD_BYTES, "recording"},     {SESSION_RECORD_BYTES_FREES, "stopped"},
+        {SESSION_RECORD_ALL, "recording"},        {SESSION_RECORD_FREES, "stopped"},
+        {SESSION_RECORD_NOTHING, "not started"},  {SESSION_RECORD_SAMPLE, "recording"},
+        {SESSION_RECORD_SAMPLE_FREES, "stopped"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         s->control.recording = cases[i].recording;

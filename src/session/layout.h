@@ -108,7 +108,7 @@ enum session_state {
 
 enum session_flags {
     SESSION_FOLLOW_CHILDREN = 1 << 0, // forked and executed children join the session
-    SESSION_OVERFLOW_SAMPLE = 1 << 1, // a full ring thins the recorded events (sampler.h)
+    SESSION_OVERFLOW_SAMPLE = 1 << 1, // a full ring thins the recorded events (byte_sampler.h)
     SESSION_CHECK_UNWIND = 1 << 2,    // compare every incremental walk with a full one
     SESSION_FOLLOW_EXECS = 1 << 3,    // R puts the agent into programs that are executed
     SESSION_PYTHON = 1 << 4,          // stacks have the frames of CPython
@@ -131,9 +131,9 @@ enum session_recording {
     SESSION_RECORD_ALL = 0,
     SESSION_RECORD_FREES = 1,   // stopped: frees of recorded blocks are still recorded
     SESSION_RECORD_NOTHING = 2, // not started yet: no recorded block exists
-    SESSION_RECORD_SAMPLE = 3,  // as ALL, in a session with SESSION_OVERFLOW_SAMPLE
-    SESSION_RECORD_BYTES = 4,   // as ALL, in a session with sample_bytes: some blocks, see below
-    SESSION_RECORD_BYTES_FREES = 5, // as FREES, in such a session
+    // As ALL and FREES, in a session with SESSION_OVERFLOW_SAMPLE or sample_bytes: some blocks.
+    SESSION_RECORD_SAMPLE = 3,
+    SESSION_RECORD_SAMPLE_FREES = 4,
 };
 
 // Sources of stamps (stamp.h).
@@ -353,7 +353,7 @@ struct lane_header {
     _Atomic uint32_t state;         // T, and R on recycling: enum lane_state
     uint32_t process_index;         // T: its slot
     uint32_t thread_id;             // T: gettid
-    _Atomic uint32_t highest_level; // T: of sampling, so far (sampling_level.h)
+    _Atomic uint32_t highest_level; // T: at which blocks were chosen, so far (sampling_level.h)
     uint64_t start_ms;              // T
     uint64_t self_address;          // T: pthread_self(), the top of a thread's stack
     // T: stamps of events whose effect other threads may have seen and that are not sent yet; 0:
@@ -367,13 +367,9 @@ struct lane_header {
     // Power of two. T doubles it when the unread bytes have the same places then, before its next
     // release of write_pos, so R reads it after that acquire.
     _Atomic uint32_t ring_bytes;
-    // T: allocations that were not sampled because the ring was full (sampler.h), written before
-    // its next release of write_pos. Frees: the frees of such blocks that were not sent. With
-    // sample_bytes: all allocations that were not chosen (byte_sampler.h); frees are not counted.
+    // T: allocations that were not chosen (byte_sampler.h).
     _Atomic uint64_t unsampled_allocations;
     _Atomic uint64_t unsampled_bytes;
-    _Atomic uint64_t unsampled_frees;
-    _Atomic uint64_t unsampled_forgotten; // blocks whose frees will be sent nevertheless
     // T: events that passed through its hooks while the session was SESSION_ABANDONED.
     _Atomic uint64_t missed_allocations;
     _Atomic uint64_t missed_frees;

@@ -14,7 +14,6 @@
 //   ALLOC_LARGE    address (56)               slot (24 high) ; size 64             size >= 2^40
 //   REALLOC_LARGE* new address (56)           slot (24 high) ; old address ; size 64
 //   STAMP          stamp (56)                 -
-//   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; level
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
 //   MODULE         slot 16, id bytes 8,       bias ; start ; end ; build-id, then path, each padded
 //                  path bytes 16, flags 8     with zeros to whole words
@@ -29,7 +28,6 @@
 //   BLOCK_BORN     address (56)               row 24 | time of birth 40 ; size 64 ; peak 32
 //   BLOCK_FREED    address (56)               row 24 | time of birth 40 ; size 64 ;
 //                                             peak 32 low | time of the free 32 high
-//   UNSAMPLED       bytes 48, grain 8          bytes 40 high | count 24
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
 //
@@ -62,21 +60,11 @@
 // Temporary. Tags marked * have a twin, _TEMPORARY: the freed block is, by its address, the block
 // that the thread's previous event allocated.
 //
-// Sampling (byte_sampler.h). ALLOC_SAMPLED is an ALLOC that was chosen with the interval of that
-// level (sampling_level.h), 0: of session_header.sample_bytes. The recorder computes how many
-// allocations it represents. `level` is at most LANE_LEVEL_MAX. `size` is below 1 <<
-// WIRE_SAMPLED_SIZE_BITS. Its free is a usual free. UNSAMPLED describes the live blocks that were
-// not chosen. Its first bytes (signed) are the bytes that the lane's thread did not sample so far,
-// less the unsampled bytes of any thread that it freed; until the next UNSAMPLED they are accurate
-// to a grain of SAMPLER_GRAIN_BYTES << grain. Its `count` blocks, with their bytes, leave the
-// accounting: the sum no longer contains them, and their frees are sent as if they had been
-// recorded.
-//
 // Books (target/producer/book). BOOK says what a thread counted of a row, of its own or of another
-// thread. ROW says that the stack in `slot` has the row of that number from now on. Numbers are of
-// the process, and unique. BOOK may come before the ROW of another lane. BLOCK_BORN and BLOCK_FREED
-// name single blocks whose events a BOOK counts, with the number of the latest peak that the event
-// has seen (block_records.h).
+// thread. ROW says that the stack in `slot` has the row of that number from now on, whose blocks
+// are chosen at that level (sampling_level.h). Numbers are of the process, and unique. BOOK may
+// come before the ROW of another lane. BLOCK_BORN and BLOCK_FREED name single blocks whose events a
+// BOOK counts, with the number of the latest peak that the event has seen (block_records.h).
 //
 // Order. Records of one lane are in the thread's true order: ALLOC and REALLOC are written after
 // the allocator returned, FREE before it is called. STAMP dates the event of the next record
@@ -86,6 +74,7 @@
 
 #include <stdint.h>
 
+#include "session/books/block_words.h"
 #include "session/books/book_layout.h"
 #include "session/books/custom_block.h"
 
@@ -104,11 +93,9 @@ enum wire_tag {
     WIRE_REALLOC_TEMPORARY = 12,
     WIRE_REALLOC_LARGE_TEMPORARY = 13,
     WIRE_MAPPING = 16,
-    WIRE_ALLOC_SAMPLED = 19,
     WIRE_STAMP = 22,
     WIRE_EVENT = 24,
     WIRE_QUERY = 25,
-    WIRE_UNSAMPLED = 26,
     WIRE_GREW = 27,
     WIRE_BOOK = BOOK_TAG,
     WIRE_ROW = 29,
@@ -150,25 +137,20 @@ enum wire_text_flags {
     WIRE_TEXT_MORE = 1 << 0, // the next TEXT of this kind on this lane continues it
 };
 
-#define WIRE_SLOT_BITS         24
-#define WIRE_SIZE_BITS         40
-#define WIRE_COUNT_BITS        24 // of lost blocks
-#define WIRE_COUNT_MAX         ((1u << WIRE_COUNT_BITS) - 1)
-#define WIRE_UNSAMPLED_BITS    48 // of the unsampled bytes
-#define WIRE_GRAIN_MAX         40u
-#define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
-#define WIRE_STACK_FRAMES_MAX  128u
-#define WIRE_SAMPLED_SIZE_BITS 32
-#define WIRE_TEXT_BYTES_MAX    4096u
-#define WIRE_MARK_BYTES_MAX    1024u
-#define WIRE_RECORD_BYTES_MAX  8192u // the largest MODULE; below half of the smallest ring
-#define WIRE_GREW_MIN          4096u // bytes
-#define WIRE_BIRTH_BITS        40    // ms
-#define WIRE_BLOCK_WORDS       4
-#define WIRE_OFFSET_BITS       52
-#define WIRE_OFFSET_MASK       (((uint64_t)1 << WIRE_OFFSET_BITS) - 1)
-#define WIRE_MODULE_SLOTS      4094u // 1..4094; 0 means no module, 4095 marks WIRE_FRAME_CUT
-#define WIRE_FRAME_CUT         ((uint64_t)0xfff << WIRE_OFFSET_BITS)
+#define WIRE_SLOT_BITS        24
+#define WIRE_SIZE_BITS        40
+#define WIRE_SIZE_MAX         (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
+#define WIRE_STACK_FRAMES_MAX 128u
+#define WIRE_TEXT_BYTES_MAX   4096u
+#define WIRE_MARK_BYTES_MAX   1024u
+#define WIRE_RECORD_BYTES_MAX 8192u // the largest MODULE; below half of the smallest ring
+#define WIRE_GREW_MIN         4096u // bytes
+#define WIRE_BIRTH_BITS       40    // ms
+#define WIRE_BLOCK_WORDS      4
+#define WIRE_OFFSET_BITS      52
+#define WIRE_OFFSET_MASK      (((uint64_t)1 << WIRE_OFFSET_BITS) - 1)
+#define WIRE_MODULE_SLOTS     4094u // 1..4094; 0 means no module, 4095 marks WIRE_FRAME_CUT
+#define WIRE_FRAME_CUT        ((uint64_t)0xfff << WIRE_OFFSET_BITS)
 
 static inline uint64_t wire_word(enum wire_tag tag, uint64_t rest)
 {
@@ -186,38 +168,16 @@ static inline uint32_t wire_head_slot(uint64_t head)
     return (uint32_t)(head >> 8) & ((1u << WIRE_SLOT_BITS) - 1);
 }
 
-// Word 1 of UNSAMPLED, and its parts.
-static inline uint64_t wire_lost(uint64_t count, uint64_t bytes)
+// Return word 0 of ROW.
+static inline uint64_t wire_row(uint32_t slot, uint32_t row, uint32_t level)
 {
-    return bytes << WIRE_COUNT_BITS | count;
+    return wire_word(WIRE_ROW, slot | (uint64_t)row << WIRE_SLOT_BITS |
+                                   (uint64_t)level << (WIRE_SLOT_BITS + WORD_ROW_BITS));
 }
 
-static inline uint32_t wire_lost_count(uint64_t word)
+static inline uint32_t wire_row_level(uint64_t head)
 {
-    return (uint32_t)word & WIRE_COUNT_MAX;
-}
-
-static inline uint64_t wire_lost_bytes(uint64_t word)
-{
-    return word >> WIRE_COUNT_BITS;
-}
-
-static inline uint64_t wire_unsampled(int64_t bytes, uint32_t grain)
-{
-    const uint64_t mask = ((uint64_t)1 << WIRE_UNSAMPLED_BITS) - 1;
-    return wire_word(WIRE_UNSAMPLED,
-                     ((uint64_t)bytes & mask) | (uint64_t)grain << WIRE_UNSAMPLED_BITS);
-}
-
-// Return the bytes of UNSAMPLED, or its grain. `rest`: all of word 0 after the tag.
-static inline int64_t wire_unsampled_bytes(uint64_t rest)
-{
-    return (int64_t)(rest << (64 - WIRE_UNSAMPLED_BITS)) >> (64 - WIRE_UNSAMPLED_BITS);
-}
-
-static inline uint32_t wire_unsampled_grain(uint64_t rest)
-{
-    return (uint32_t)(rest >> WIRE_UNSAMPLED_BITS);
+    return (uint32_t)(head >> (8 + WIRE_SLOT_BITS + WORD_ROW_BITS));
 }
 
 static inline uint64_t wire_slot_size(uint32_t slot, uint64_t size)

@@ -2,9 +2,9 @@
 """`cairn record --sample`: totals are exact, and each call site is within its error.
 
 The oracle of totals is an exact recording of the same program. The oracle of errors is the theory,
-computed here: a block of s bytes is chosen with p = 1 - exp(-(s + 1) / BYTES) and adds at most
-9/8 * (1/p - 1) * s * s to the variance of the bytes. A right program is beyond six standard errors
-once in 500 million figures.
+computed here: a block of s bytes is chosen with 1 / w, for a weight w = BYTES / (s + 1), rounded, and
+adds (w - 1) * s * s to the variance of the bytes. A right program is beyond six standard errors once
+in 500 million figures.
 """
 import contextlib
 import csv
@@ -40,7 +40,8 @@ def errors_of(kinds, mean, rounds=1):
     """(standard error of the blocks, of their bytes) of `rounds` times these (size, blocks)."""
     blocks = size_squares = 0
     for size, count in kinds:
-        variance = 9 / 8 * (1 / -math.expm1(-(size + 1) / mean) - 1) * count * rounds
+        weight = max(1, (2 * mean + size + 1) // (2 * (size + 1)))
+        variance = (weight - 1) * count * rounds
         blocks += variance
         size_squares += variance * size * size
     return math.sqrt(blocks), math.sqrt(size_squares)
@@ -139,7 +140,7 @@ def test_the_errors_of_each_call_site(scratch):
             wanted = 2 * math.sqrt(9 / 8 * mean * costs[cost] / (size + 1))
             assert wanted - 1 <= errors[cost] <= wanted * 1.13 + 1  # buckets are an eighth wide
     churn = sites["churn"]
-    assert churn["errors"]["allocations"] <= 2.3 * errors_of(ROUND["churn"], mean)[0]
+    assert churn["errors"]["allocations"] <= 2.6 * errors_of(ROUND["churn"], mean)[0]
     run = subprocess.run([CAIRN, "report", "-a", recording.path], capture_output=True, text=True,
                          env=environment(), check=False, timeout=120)
     share = 100 * churn["errors"]["allocations"] / churn["costs"]["allocations"]
@@ -426,7 +427,7 @@ def test_a_budget_at_the_truth_is_seldom_broken(scratch):
 
 def test_what_cannot_be_told_counts_as_kept(scratch):
     path = record(scratch / "s.cairn", "--sample=4096", "--", PROGRAMS / "sampled").path
-    for limit, status, word in (("600000", 1, None), ("792000", 0, "skipped"), ("1MB", 0, None)):
+    for limit, status, word in (("500000", 1, None), ("792000", 0, "skipped"), ("1MB", 0, None)):
         found, _ = checked(path, "--function", "^leak$", "--max-leaked", limit, status=(status,))
         assert found["max-leaked of ^leak$"]["certain"] == (word is None)
         junit = scratch / "j.xml"

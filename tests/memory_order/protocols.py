@@ -395,25 +395,6 @@ def a_thread_that_was_not_alone_learns_it(o):
     return {"joins": 0, "threads": 1, "sum": 0}, [first, second], lambda r: r[0] == (True, 0, 101)
 
 
-ADDED = on("seq_cst", "target/producer/sampled_blocks.c", "line + i, &expected, new, memory_order_seq_cst")
-
-
-@protocol(
-    enter=ADDED, see=on("seq_cst", "target/producer/sampled_blocks.c", "&blocks->counted, memory_order_seq_cst"),
-    claim=on("seq_cst", "target/producer/sampled_blocks.c", "&blocks->counted, &had, wanted, memory_order_seq_cst"),
-    find=on("seq_cst", "target/producer/sampled_blocks.c", "SAMPLED_BLOCKS_WAYS, memory_order_seq_cst"))
-def a_sampled_block_is_counted_while_the_table_grows(o):
-    """One thread counts what is in the table, another one adds a block to it. One of the two counts it."""
-    def adding():
-        yield Change("line", only_if_free(1), o["enter"])
-        return (yield Load("counted", o["see"]))
-
-    def growing():
-        yield Change("counted", only_if_free(1), o["claim"])
-        return (yield Load("line", o["find"]))
-    return {"line": 0, "counted": 0}, [adding, growing], lambda r: r == [0, 0]
-
-
 @protocol(
     open=on("seq_cst", "target/producer/session_join.c", "&g_lanes.at[index], lane, memory_order_seq_cst"),
     look=on("seq_cst", "target/producer/session_join.c", "&mapping->is_lean, memory_order_seq_cst"),

@@ -136,13 +136,9 @@ static void allocate(struct history *h, struct thread *thread, uint64_t address)
     struct aggregator *a = &h->aggregator;
     const uint32_t row = draw_row(h, thread);
     const uint64_t size = draw_size(h);
-    const uint64_t kind = below(h, 10);
-    if (kind < 5 && h->level > 0) {
-        expect_ok(aggregator_allocate_sampled(a, &thread->state, address, row, size,
-                                              (uint32_t)below(h, h->level + 1)));
-    } else {
-        expect_ok(aggregator_allocate(a, &thread->state, address, row, size));
-    }
+    const bool is_chosen = below(h, 10) < 5 && h->level > 0;
+    a->budget.level = is_chosen ? (uint32_t)below(h, h->level + 1) : 0;
+    expect_ok(aggregator_allocate(a, &thread->state, address, row, size));
     thread->latest = address;
 }
 
@@ -207,13 +203,6 @@ static void map_memory(struct history *h, uint32_t at)
 static void report_unsent(struct history *h, struct thread *thread)
 {
     struct aggregator *a = &h->aggregator;
-    if (h->level > 0) {
-        const struct aggregator_balance balance = {.bytes = (int64_t)below(h, 200000) - 100000,
-                                                   .grain_bytes = below(h, 4096),
-                                                   .lost_blocks = below(h, 3),
-                                                   .lost_bytes = below(h, 9000)};
-        aggregator_note_unsampled(a, &thread->state, &balance);
-    }
     aggregator_clear_holds(a);
     aggregator_add_hold(a, h->now_ms - below(h, 2));
     aggregator_add_hold(a, UINT64_MAX);

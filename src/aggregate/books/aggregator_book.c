@@ -1,15 +1,36 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/books/aggregator_book.h"
 
+#include <math.h>
+
 #include "aggregate/aggregator.h"
 #include "base/minmax.h"
+#include "session/books/block_words.h"
+#include "session/books/sampling_level.h"
 
 // How far a number may be beyond those that are known: other lanes have taken those in between.
 #define NUMBERS_AHEAD_MAX (1u << 20)
 // Entries that may wait. A thread is at most some ticks behind another one.
 #define DEBTS_MAX (1u << 18)
 
-enum err aggregator_book_row(const struct aggregator_thread *thread, uint32_t number, uint32_t node)
+// Note the level of the number's range.
+static enum err note_level(struct aggregator_process *process, uint32_t number, uint32_t level)
+{
+    struct u32_vec *levels = &process->book_levels;
+    const uint32_t range = number / WORD_RANGE_ROWS;
+    while (levels->len <= range) {
+        TRY(u32_vec_push(levels, REC_NONE));
+    }
+    if (levels->items[range] == REC_NONE) {
+        levels->items[range] = level;
+    }
+    return levels->items[range] == level ? ERR_OK : ERR_CORRUPT;
+}
+
+enum err aggregator_book_row(const struct aggregator_thread *thread,
+                             uint32_t number,
+                             uint32_t level,
+                             uint32_t node)
 {
     struct u32_vec *nodes = &thread->process->book_nodes;
     struct u32_vec *rows = &thread->process->book_rows;
@@ -17,6 +38,7 @@ enum err aggregator_book_row(const struct aggregator_thread *thread, uint32_t nu
         (number < nodes->len && nodes->items[number] != REC_NONE)) {
         return ERR_CORRUPT;
     }
+    TRY(note_level(thread->process, number, level));
     while (nodes->len <= number) {
         TRY(u32_vec_push(nodes, REC_NONE));
         TRY(u32_vec_push(rows, REC_NONE));
@@ -48,6 +70,10 @@ static struct sums sums_of(const struct book_entry *entry)
         sums.frees += book_cell_count(entry->lives[i]);
         sums.freed_bytes += book_cell_bytes(entry->lives[i]);
     }
+    sums.allocations *= entry->weight;
+    sums.allocated_bytes *= entry->weight;
+    sums.frees *= entry->weight;
+    sums.freed_bytes *= entry->weight;
     return sums;
 }
 
@@ -66,17 +92,46 @@ static enum err count_cohorts(struct row_table *table,
 {
     for (uint32_t i = 0; i < entry->cohort_count; i++) {
         const uint64_t born = entry->born_ms[i] >> slice_shift;
-        const struct rec_cohort cohort = {.row = row,
-                                          .born_slice = (uint32_t)min_u64(born, table->slice) >>
-                                                        table->cohort_shift,
-                                          .freed_slice = table->slice >> table->cohort_shift,
-                                          .blocks = book_cell_count(entry->cohorts[i]),
-                                          .bytes = book_cell_bytes(entry->cohorts[i])};
+        const struct rec_cohort cohort = {
+            .row = row,
+            .born_slice = (uint32_t)min_u64(born, table->slice) >> table->cohort_shift,
+            .freed_slice = table->slice >> table->cohort_shift,
+            .blocks = book_cell_count(entry->cohorts[i]) * (uint64_t)entry->weight,
+            .bytes = book_cell_bytes(entry->cohorts[i]) * entry->weight};
         if (cohort.born_slice < cohort.freed_slice && cohort.blocks != 0) {
             TRY(cohort_table_add_more(&table->cohorts, &cohort));
         }
     }
     return ERR_OK;
+}
+
+// Add an event of a thread that had seen peak `number`.
+static void add_variance(struct variance_share *share, uint32_t number, double change)
+{
+    if (number > share->number) {
+        share->before += share->since;
+        share->since = 0;
+        share->number = number;
+    }
+    *(number == share->number ? &share->since : &share->before) += change;
+}
+
+// Note what a chosen block stands for.
+static void count_weight(struct aggregator *aggregator,
+                         struct aggregator_process *process,
+                         const struct book_entry *entry,
+                         const struct sums *sums)
+{
+    struct aggregator_sampling *sampling = &aggregator->sampling;
+    const uint64_t chosen = sums->allocations / entry->weight;
+    sampling->sampled_allocations += chosen;
+    sampling->represented_allocations += sums->allocations - chosen;
+    sampling->represented_bytes += sums->allocated_bytes - sums->allocated_bytes / entry->weight;
+    sampling->max_weight = max_u64(sampling->max_weight, entry->weight);
+    const double bytes = (double)book_entry_net(entry).bytes; // of one block, times its weight
+    const double weight = (double)entry->weight;
+    add_variance(&process->variance, entry->peak_number,
+                 bytes * fabs(bytes) * (weight - 1) / weight);
 }
 
 static void count_totals(struct aggregator *aggregator,
@@ -89,6 +144,7 @@ static void count_totals(struct aggregator *aggregator,
     process->live_bytes += sums->allocated_bytes - sums->freed_bytes;
     process->book_ms = totals->now_ms;
     process->book_blocks += sums->allocations - sums->frees;
+    aggregator->book_blocks += sums->allocations - sums->frees;
     process->book_bytes += sums->allocated_bytes - sums->freed_bytes;
 }
 
@@ -124,13 +180,18 @@ static enum err count_entry(struct aggregator *aggregator,
     }
     TRY(row_table_add_entry(table, row, entry));
     TRY(count_cohorts(table, row, entry, aggregator->totals.series.slice_shift));
-    const uint32_t temporary = (uint32_t)min_u64(book_cell_count(entry->temporary), sums.frees);
-    const uint64_t temporary_bytes = min_u64(book_cell_bytes(entry->temporary), sums.freed_bytes);
+    const uint64_t temporary =
+        min_u64(book_cell_count(entry->temporary) * (uint64_t)entry->weight, sums.frees);
+    const uint64_t temporary_bytes =
+        min_u64(book_cell_bytes(entry->temporary) * entry->weight, sums.freed_bytes);
     table->rows.items[row].temporary += temporary;
     table->rows.items[row].temporary_bytes += temporary_bytes;
     aggregator->totals.sums.temporary += temporary;
     aggregator->totals.temporary_bytes += temporary_bytes;
     count_totals(aggregator, process, &sums);
+    if (entry->weight > 1) {
+        count_weight(aggregator, process, entry, &sums);
+    }
     if (UNLIKELY(aggregator->scopes.threads.len > 0)) {
         tell_scopes(aggregator, row, by, &sums);
     }
@@ -205,6 +266,33 @@ enum err aggregator_book_settle(struct aggregator *aggregator, struct aggregator
     }
     debts->len = kept;
     return ERR_OK;
+}
+
+double aggregator_book_variance(const struct aggregator *aggregator)
+{
+    const uint32_t latest = aggregator->totals.rows.peak_number;
+    double variance = 0;
+    for (size_t i = 0; i < aggregator->processes.len; i++) {
+        const struct aggregator_process *process = aggregator->processes.items[i];
+        const struct variance_share *share = &process->variance;
+        const bool has_changed = share->number >= latest;
+        const bool has_left = process->is_ended && process->end_peak_number < latest;
+        variance += !has_changed && has_left ? 0 : share->before;
+        variance += has_changed || has_left ? 0 : share->since;
+    }
+    return variance > 0 ? variance : 0; // records may still be missing
+}
+
+uint64_t aggregator_book_weight(const struct aggregator *aggregator,
+                                const struct aggregator_process *process,
+                                uint32_t number,
+                                uint64_t size_bytes)
+{
+    const struct u32_vec *levels = &process->book_levels;
+    const uint32_t range = number / WORD_RANGE_ROWS;
+    const uint32_t level = range < levels->len ? levels->items[range] : 0;
+    const uint64_t of_level = level <= LANE_LEVEL_MAX ? sampling_interval(level) : 0;
+    return block_weight(size_bytes, max_u64(aggregator->sample_bytes, of_level));
 }
 
 void aggregator_book_peak(struct aggregator *aggregator,

@@ -5,6 +5,8 @@
 //   BOOK   so much was allocated and freed in a row      aggregator_book_add
 //   pass   the sum of all threads, and its peak          aggregator_book_peak
 //
+// An entry of a chosen block counts as often as its weight says (session/books/sampling_level.h).
+//
 // Entries add up in any order. But those of one thread may say that blocks were freed before those
 // of another one say that they were allocated. A row never shows that: the frees of such an entry
 // wait, in the debts of its process, until the rest is there. Its allocations do not wait: two
@@ -32,10 +34,12 @@
 struct aggregator;
 struct aggregator_thread;
 
-// Note that the stack at `node` of this thread has the row of that number. ERR_CORRUPT: the number
-// is in use, or far beyond all others.
-enum err aggregator_book_row(const struct aggregator_thread *thread, uint32_t number, uint32_t node)
-    MUST_USE;
+// Note that the stack at `node` of this thread has the row of that number, which is of a range of
+// that level. ERR_CORRUPT: the number is in use, or far beyond all others.
+enum err aggregator_book_row(const struct aggregator_thread *thread,
+                             uint32_t number,
+                             uint32_t level,
+                             uint32_t node) MUST_USE;
 
 // Count an entry of the thread, or keep it until it can be counted.
 enum err aggregator_book_add(struct aggregator *aggregator,
@@ -50,6 +54,16 @@ enum err aggregator_book_settle(struct aggregator *aggregator, struct aggregator
 void aggregator_book_peak(struct aggregator *aggregator,
                           const struct sum_value *value,
                           uint64_t error_bytes);
+
+// Return the variance of the peak, which chosen blocks have. A live one that stands for w blocks
+// adds w * (w - 1) * size^2: an unbiased estimate.
+double aggregator_book_variance(const struct aggregator *aggregator);
+
+// Return the weight of a block of the row with that number.
+uint64_t aggregator_book_weight(const struct aggregator *aggregator,
+                                const struct aggregator_process *process,
+                                uint32_t number,
+                                uint64_t size_bytes);
 
 // Return the row of that number; REC_NONE: it has had no allocation.
 uint32_t aggregator_book_row_of(const struct aggregator_process *process, uint32_t number);

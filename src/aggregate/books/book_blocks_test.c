@@ -84,7 +84,7 @@ static struct trial *open_trial(uint64_t seed, uint64_t start_ms)
     assert_int_equal(aggregator_process_begin(&t->aggregator, &record, &t->process), ERR_OK);
     for (uint32_t i = 0; i < THREADS; i++) {
         aggregator_thread_begin(&t->threads[i], t->process, i, i + 1, 0);
-        assert_int_equal(aggregator_book_row(&t->threads[i], i + 1, 0), ERR_OK);
+        assert_int_equal(aggregator_book_row(&t->threads[i], i + 1, 0, 0), ERR_OK);
     }
     return t;
 }
@@ -159,7 +159,8 @@ static void happen(struct trial *t)
 // The row of a lane is known when its first count of blocks has been read.
 static void count_first(struct trial *t, uint32_t i)
 {
-    struct book_entry entry = {.row = i + 1, .size_count = 1, .sizes = {8u << BOOK_COUNT_BITS | 1}};
+    struct book_entry entry = {
+        .row = i + 1, .weight = 1, .size_count = 1, .sizes = {8u << BOOK_COUNT_BITS | 1}};
     entry.size_buckets[0] = (uint8_t)bucket_of(8);
     assert_int_equal(aggregator_book_add(&t->aggregator, t->threads + i, &entry), ERR_OK);
     t->lanes[i].has_row = true;

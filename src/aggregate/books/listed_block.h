@@ -11,6 +11,7 @@ struct listed_block {
     uint64_t address;
     uint64_t size_bytes;
     uint32_t row;     // of the row table
+    uint32_t weight;  // session/books/sampling_level.h
     uint32_t born_ms; // at most UINT32_MAX
 };
 

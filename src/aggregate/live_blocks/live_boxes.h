@@ -17,7 +17,7 @@ struct live_block {
     uint64_t size_bytes;
     uint64_t born_ms;
     uint32_t row;
-    uint32_t shift; // sampling weight 1 << shift (target/producer/sampler.h); else 0
+    uint32_t shift; // sampling weight 1 << shift (memory_budget.h); else 0
 };
 
 #define BOX_NONE UINT32_MAX

@@ -2,7 +2,7 @@
 // byte_weight: the weight of a sampled block, which is the number of blocks that it stands for.
 //
 // Sampling chooses one block in about `interval` allocated bytes. The interval is BYTES of
-// `cairn record --sample=BYTES`, or that of a sampling level (session/sampling_level.h).
+// `cairn record --sample=BYTES`, or that of a sampling level (session/books/sampling_level.h).
 //
 // A block of `size` bytes is chosen with the probability p = 1 - exp(-(size + 1) / interval)
 // (target/producer/byte_sampler.h). It stands for 1 / p blocks on average: Horvitz and Thompson's

@@ -3,15 +3,11 @@
 
 #include <math.h>
 
-#include "session/unsampled_blocks.h"
-
 #define SIGMAS          2.0
-#define SIGMAS_OF_PEAK  3.0 // see live_estimate_by_weight
 #define LOST_MEAN_ERROR 0.2 // of lost bytes that are estimated by their mean
 
 void unsampled_sums_add(struct unsampled_sums *sums, const struct unsampled_sums *change)
 {
-    sums->known_bytes += change->known_bytes;
     sums->lost_blocks += change->lost_blocks;
     sums->lost_bytes += change->lost_bytes;
     sums->represented_bytes += change->represented_bytes;
@@ -49,42 +45,29 @@ struct unsampled_sums unsampled_sums_freed(const struct unsampled_sums *sums, ui
 struct live_estimate
 live_estimate_of(const struct unsampled_sums *sums, uint64_t counted_bytes, uint64_t waiting)
 {
-    // Threads that pass blocks to each other may report at different times.
-    const uint64_t known_bytes = (int64_t)sums->known_bytes > 0 ? sums->known_bytes : 0;
     const uint64_t recorded_bytes =
         counted_bytes > sums->represented_bytes ? counted_bytes - sums->represented_bytes : 0;
-    const uint64_t followed_bytes = recorded_bytes + known_bytes;
-    const uint64_t rounding_bytes = known_bytes >> UNSAMPLED_PRECISION_BITS;
     if (sums->lost_blocks <= waiting) {
-        return (struct live_estimate){.bytes = followed_bytes, .error_bytes = rounding_bytes};
+        return (struct live_estimate){.bytes = recorded_bytes};
     }
     const double lost = (double)share_of(sums, sums->lost_blocks - waiting);
     const double variance = sums->variance > 0 ? sums->variance : 0;
     const double doubt = LOST_MEAN_ERROR * LOST_MEAN_ERROR * lost * lost;
-    const double by_mean = (double)followed_bytes + lost;
+    const double by_mean = (double)recorded_bytes + lost;
     const double weight = doubt > 0 ? doubt / (doubt + variance) : 0; // of the counted bytes
     const double mean = by_mean + weight * ((double)counted_bytes - by_mean);
-    const double estimate = mean > (double)followed_bytes ? mean : (double)followed_bytes;
+    const double estimate = mean > (double)recorded_bytes ? mean : (double)recorded_bytes;
     const double spread = SIGMAS * root_of(variance) + fabs((double)counted_bytes - estimate);
-    const double most_lost = fmax(lost, estimate - (double)followed_bytes);
+    const double most_lost = fmax(lost, estimate - (double)recorded_bytes);
     return (struct live_estimate){.bytes = whole_bytes(estimate),
-                                  .error_bytes =
-                                      rounding_bytes + whole_bytes(fmin(most_lost, spread))};
-}
-
-struct live_estimate live_estimate_by_weight(const struct unsampled_sums *sums,
-                                             uint64_t counted_bytes)
-{
-    return (struct live_estimate){.bytes = counted_bytes,
-                                  .error_bytes =
-                                      whole_bytes(SIGMAS_OF_PEAK * root_of(sums->variance))};
+                                  .error_bytes = whole_bytes(fmin(most_lost, spread))};
 }
 
 void peak_estimate_update(struct peak_estimate *estimate,
                           const struct live_estimate *live,
                           bool is_peak)
 {
-    const uint64_t error_bytes = live->error_bytes + estimate->grain_bytes;
+    const uint64_t error_bytes = live->error_bytes;
     const uint64_t upper_bytes = live->bytes + error_bytes;
     if (upper_bytes > estimate->upper_bytes) {
         estimate->upper_bytes = upper_bytes;

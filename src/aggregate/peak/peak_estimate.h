@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
-// peak_estimate: estimates live bytes and their error when blocks are unsampled.
+// peak_estimate: estimates live bytes and their error when the memory budget leaves blocks out.
 //
 //   counted    recorded live blocks times their sampling weights (Horvitz and Thompson): unbiased
 //              for each stack; one block with a large weight makes it jump
-//   followed   the recorded live blocks, each as one, and the live unsampled blocks that threads
-//              follow: known to a grain for each thread (target/producer/sampler.h)
-//   lost       unsampled blocks that no thread follows: the number of live ones is known, because
-//              their frees arrive and match no block; their mean size estimates their bytes
+//   recorded   the recorded live blocks, each as one
+//   lost       blocks that were left out: the number of live ones is known, because their frees
+//              arrive and match no block; their mean size estimates their bytes
 //
-// While nothing is lost, live = followed, and its maximum is the peak, without any randomness. (The
-// maximum of `counted` would be too high, because it picks the moments at which the estimate errs
-// upwards.) Otherwise there are two estimates,
+// (The maximum of `counted` would be too high, because it picks the moments at which the estimate
+// errs upwards.) There are two estimates,
 //
-//   followed + lost     error: a fifth of the lost bytes, as survivors may be larger than the mean
+//   recorded + lost     error: a fifth of the lost bytes, as survivors may be larger than the mean
 //   counted             its standard error, the root of v = sum over the recorded live blocks of
 //                       w * (w - 1) * size^2; w: sampling weight of the block
 //
@@ -27,7 +25,6 @@
 
 // Sums of one process or of all, or a change of them: integers wrap.
 struct unsampled_sums {
-    uint64_t known_bytes; // unsampled, live and followed
     uint64_t lost_blocks;
     uint64_t lost_bytes;
     uint64_t represented_bytes; // blocks that recorded ones stand for, themselves excluded
@@ -36,7 +33,6 @@ struct unsampled_sums {
 
 struct peak_estimate {
     struct unsampled_sums now; // of all running processes
-    uint64_t grain_bytes;      // of all threads
     uint64_t upper_bytes;      // upper bound of the true live bytes
     uint64_t error_at_peak;
     double variance_at_peak;
@@ -45,7 +41,7 @@ struct peak_estimate {
 
 struct live_estimate {
     uint64_t bytes;
-    uint64_t error_bytes; // without the grain
+    uint64_t error_bytes;
 };
 
 // Return the variance that one block of `bytes` with the sampling weight `weight` adds.
@@ -62,12 +58,6 @@ struct unsampled_sums unsampled_sums_freed(const struct unsampled_sums *sums, ui
 // Estimate the live bytes. `waiting`: frees that have arrived and may concern lost blocks.
 struct live_estimate
 live_estimate_of(const struct unsampled_sums *sums, uint64_t counted_bytes, uint64_t waiting);
-
-// Estimate the live bytes if threads do not follow unsampled blocks (--sample): `counted`. It is
-// stated with three standard errors. The maximum of an estimate is taken at a moment at which it
-// errs upwards, which two would not cover.
-struct live_estimate live_estimate_by_weight(const struct unsampled_sums *sums,
-                                             uint64_t counted_bytes);
 
 // Take an estimate of all processes into the bounds. `is_peak`: it is the highest so far.
 void peak_estimate_update(struct peak_estimate *estimate,

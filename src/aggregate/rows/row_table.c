@@ -114,7 +114,7 @@ static void merge_peak(struct rec_row *row, struct row_extra *extra, const struc
     } else {
         const struct book_net net = book_entry_net(entry);
         row->peak_bytes += (uint64_t)net.bytes;
-        row->peak_blocks += (uint64_t)(int64_t)net.blocks;
+        row->peak_blocks += (uint64_t)net.blocks;
     }
 }
 
@@ -122,14 +122,16 @@ static enum err add_cells(struct bucket_set *set,
                           const uint64_t *cells,
                           const uint8_t *buckets,
                           uint32_t count,
+                          uint32_t weight,
                           uint64_t *blocks,
                           uint64_t *bytes)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const uint64_t cell_bytes = book_cell_bytes(cells[i]);
+        const uint64_t cell_blocks = (uint64_t)book_cell_count(cells[i]) * weight;
+        const uint64_t cell_bytes = book_cell_bytes(cells[i]) * weight;
         TRY(bucket_set_add(set, buckets[i], cell_bytes, *blocks, *bytes));
-        bucket_set_add_more(set, buckets[i], book_cell_count(cells[i]) - 1, 0);
-        *blocks += book_cell_count(cells[i]);
+        bucket_set_add_more(set, buckets[i], cell_blocks - 1, 0);
+        *blocks += cell_blocks;
         *bytes += cell_bytes;
     }
     return ERR_OK;
@@ -142,9 +144,9 @@ enum err row_table_add_entry(struct row_table *table, uint32_t row, const struct
     TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table)));
     merge_peak(r, extra, entry);
     TRY(add_cells(&extra->histograms[ROW_ALLOCATED], entry->sizes, entry->size_buckets,
-                  entry->size_count, &r->allocations, &r->allocated_bytes));
+                  entry->size_count, entry->weight, &r->allocations, &r->allocated_bytes));
     TRY(add_cells(&extra->histograms[ROW_FREED], entry->lives, entry->life_buckets,
-                  entry->life_count, &r->frees, &r->freed_bytes));
+                  entry->life_count, entry->weight, &r->frees, &r->freed_bytes));
     // What it held between its events is unknown, but one of its blocks was as large as the mean.
     for (uint32_t i = 0; i < entry->size_count; i++) {
         const uint64_t mean = book_cell_bytes(entry->sizes[i]) / book_cell_count(entry->sizes[i]);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "aggregate/memory_budget.h"
-#include "aggregate/peak/byte_weight.h"
 #include "base/compiler.h"
 #include "base/err.h"
 #include "host/os/file.h"
@@ -13,6 +12,7 @@
 #include "host/text/number.h"
 #include "host/text/toml.h"
 #include "inject/allocators/allocator_names.h"
+#include "session/books/sampling_level.h"
 
 #define SAMPLE_BYTES_MIN 16u
 
@@ -123,7 +123,7 @@ enum err record_words_take(const struct record_words *words,
     const uint64_t sample = recorder->sample_bytes;
     recorder->may_sample = strcmp(words->overflow, "sample") == 0;
     const struct mistake mistakes[] = {
-        {sample != 0 && (sample < SAMPLE_BYTES_MIN || sample > BYTE_WEIGHT_MEAN_MAX),
+        {sample != 0 && (sample < SAMPLE_BYTES_MIN || sample > BLOCK_WEIGHT_INTERVAL_MAX),
          "--sample: give 16B to 64MiB"},
         {sample != 0 && recorder->may_sample, "--sample and --overflow=sample cannot be combined"},
         {recorder->searches_libraries && recorder->allow_own_malloc,

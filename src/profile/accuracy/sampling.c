@@ -49,7 +49,7 @@ struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uin
 
 double sampling_variance(const struct sampling *sampling)
 {
-    const double weight_spread = 9.0 / 8; // of weights that are powers of two
+    const double weight_spread = 9.0 / 8; // of weights that are powers of two: version 1.0
     return weight_spread * (double)sampling->bytes;
 }
 

@@ -24,9 +24,9 @@ static enum err add_mark(struct run_control *control,
 // Return what hooks do while it records.
 static enum session_recording recording_word(const struct run_control *control)
 {
-    return control->session->sample_bytes != 0                        ? SESSION_RECORD_BYTES
-           : (control->session->flags & SESSION_OVERFLOW_SAMPLE) != 0 ? SESSION_RECORD_SAMPLE
-                                                                      : SESSION_RECORD_ALL;
+    const bool may_sample = control->session->sample_bytes != 0 ||
+                            (control->session->flags & SESSION_OVERFLOW_SAMPLE) != 0;
+    return may_sample ? SESSION_RECORD_SAMPLE : SESSION_RECORD_ALL;
 }
 
 static void tell_hooks(struct run_control *control, enum session_recording recording)
@@ -86,8 +86,9 @@ enum err run_control_stop(struct run_control *control,
     }
     const uint64_t from_ms = clock(context);
     TRY(add_mark(control, from_ms, REC_MARK_STOP, "", info));
-    tell_hooks(control, control->session->sample_bytes != 0 ? SESSION_RECORD_BYTES_FREES
-                                                            : SESSION_RECORD_FREES);
+    tell_hooks(control, recording_word(control) == SESSION_RECORD_SAMPLE
+                            ? SESSION_RECORD_SAMPLE_FREES
+                            : SESSION_RECORD_FREES);
     return aggregator_note_stop(
         control->aggregator, (struct aggregator_stop){.from_ms = from_ms, .to_ms = clock(context)});
 }

@@ -280,6 +280,7 @@ enum err drain_books_end_pass(struct drain *drain)
 
 // Blocks of a process that are being listed.
 struct listing {
+    const struct aggregator *aggregator;
     const struct aggregator_process *process;
     uint64_t now_ms;
     struct listed_block_vec *blocks;
@@ -295,6 +296,8 @@ static void list_block(void *context, const struct word_block *word)
         .address = word->address,
         .size_bytes = word->size_bytes,
         .row = aggregator_book_row_of(l->process, word->row),
+        .weight = (uint32_t)aggregator_book_weight(l->aggregator, l->process, word->row,
+                                                   word->size_bytes),
         .born_ms = (uint32_t)min_u64(min_u64(word->birth_ms, l->now_ms), UINT32_MAX)};
     if (l->err == ERR_OK && block.row != REC_NONE) {
         l->err = listed_block_vec_push(l->blocks, block);
@@ -323,7 +326,8 @@ enum err drain_books_list_blocks(const struct drain *drain,
     if (process->book_nodes.len == 0) {
         return ERR_OK;
     }
-    struct listing listing = {.process = process,
+    struct listing listing = {.aggregator = drain->aggregator,
+                              .process = process,
                               .now_ms = drain->aggregator->totals.now_ms,
                               .blocks = out,
                               .goes_on = goes_on,

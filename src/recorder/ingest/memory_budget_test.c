@@ -14,7 +14,7 @@
 
 #include "aggregate/peak/byte_weight.h"
 #include "recorder/ingest/test_session.h"
-#include "session/sampling_level.h"
+#include "session/books/sampling_level.h"
 #include "session/wire.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Sampling from end to end: random threads write through the sampler into a session
-// whose recorder runs too rarely. The aggregator's figures are compared with the threads' events.
+// Sampling from end to end: random threads choose blocks and keep books of them in a session whose
+// recorder adds them up. The aggregator's figures are compared with the threads' events.
 //
-// Nothing here depends on time: the recorder's passes are steps of the stream, and all seeds are
-// fixed. Repeating streams with other random numbers shows that the estimates are unbiased: the
-// mean error of each figure has to be within a few of its own standard errors, which must be small.
-#include "target/producer/sampler.h"
+// Nothing here depends on time: the recorder's passes and the threads' levels are steps of the
+// stream, and all seeds are fixed. Repeating streams with other random numbers shows that the
+// estimates are unbiased: the mean error of each figure has to be within a few of its own standard
+// errors, which must be small.
+#include "target/producer/byte_sampler.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -19,12 +20,15 @@
 
 #include <cmocka.h>
 
-#include "aggregate/rows/peak_rows.h"
+#include "aggregate/books/aggregator_book.h"
 #include "base/compiler.h"
+#include "base/page.h"
 #include "base/test_support/by_night.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/ingest/drain.h"
+#include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/test_session.h"
+#include "session/books/sampling_level.h"
 #include "target/producer/entry/lane_entry.h"
 #include "target/producer/session_join.h"
 
@@ -35,6 +39,8 @@ enum {
     EVENTS = 100000,
     REPETITIONS = 30,
     TICK_EVENTS = 500,
+    LEVEL_EVENTS = 3000, // until a lane's level changes
+    LEVELS = 7,
     LIFE_MAX = 30000,
     NOBODY = UINT32_MAX,
     PEAK_SEEDS = 20,
@@ -52,12 +58,14 @@ struct kind {
 static const struct stream {
     const char *name;
     uint32_t lane_count;
-    uint32_t pass_events; // events between passes on average: with many, rings overflow
+    uint32_t pass_events;  // events between passes on average
+    uint64_t sample_bytes; // as --sample; 0: the level changes
     struct kind kinds[KINDS];
 } streams[] = {
     {"random, one thread",
      1,
-     15000,
+     1000,
+     0,
      {{24, 16, 200, false},
       {16, 40, 20000, true},
       {12, 200, 0, false},
@@ -66,7 +74,8 @@ static const struct stream {
       {4, 24, LIFE_MAX + 1, false}}},
     {"random, two threads",
      2,
-     18000,
+     1000,
+     4096,
      {{24, 16, 200, false},
       {16, 40, 20000, true},
       {12, 200, 0, false},
@@ -76,7 +85,8 @@ static const struct stream {
     // Values of many keys are replaced, so as much is freed as allocated.
     {"a key-value store",
      1,
-     40000,
+     1000,
+     0,
      {{28, 24, 30000, false},
       {24, 16, 0, false},
       {4, 40, LIFE_MAX + 1, false},
@@ -86,7 +96,8 @@ static const struct stream {
     // The heap grows to the end, and most blocks are temporary.
     {"a compiler",
      1,
-     30000,
+     1000,
+     0,
      {{30, 50, 0, false},
       {10, 64, LIFE_MAX + 1, false},
       {6, 4000, LIFE_MAX + 1, false},
@@ -96,7 +107,8 @@ static const struct stream {
     // The heap is small, and one block may stand for more than all of it.
     {"a small heap",
      2,
-     50000,
+     1000,
+     1024,
      {{40, 60, 2000, false},
       {20, 120, 400, false},
       {1, 16, 0, false},
@@ -126,73 +138,99 @@ struct block {
 
 struct fixture {
     struct test_session on;
+    struct process_words *words;
     struct lane_producer lanes[LANES];
-    struct sampler samplers[LANES];
     struct byte_sampler choices[LANES];
-    struct unsampled_blocks *unsampled;
+    uint32_t rows[LANES][KINDS];
+    uint32_t levels_max;
     uint64_t clock_ms;
     uint64_t random;
     // The threads' own heap. Addresses that were freed last are used first, as allocators do.
     struct block *blocks;
     uint32_t block_count;
     uint32_t *deaths; // by event: the first block that dies then
-    uint32_t free_addresses[LANES][ADDRESSES];
-    uint32_t free_count[LANES];
-    uint32_t resting[ADDRESSES]; // freed by another lane: not used again in this tick
-    uint32_t resting_count;
+    uint32_t free_addresses[LANES][KINDS][ADDRESSES];
+    uint32_t free_count[LANES][KINDS];
     struct figures truth[KINDS];
     uint64_t live_bytes; // and its peak, exactly
     uint64_t peak_bytes;
     const struct block *latest[LANES]; // that the lane's latest event allocated
-    uint32_t highest_level;            // level
     uint32_t lane_count;
     const struct kind *kinds;
 };
 
-static uint64_t address_of(uint32_t lane, uint32_t index)
+// Blocks of one lane and kind are beside each other, and do not overlap.
+static uint64_t address_of(const struct fixture *f, const struct block *block)
 {
-    return 0x7f0000001010 + ((uint64_t)index * LANES + lane) * 48;
+    const uint64_t step = (2 * f->kinds[block->kind].size_bytes + 160) / 32 * 32;
+    return ((uint64_t)(1 + block->lane * KINDS + block->kind) << 40) + block->address * step;
+}
+
+static long open_again(const void *context)
+{
+    return dup(((const struct session *)context)->memfd);
 }
 
 static void open_lane(struct fixture *f, uint32_t process, uint32_t number, uint64_t seed)
 {
     struct lane_producer *p = f->lanes + number;
     test_session_add_lane(&f->on, process, p);
+    book_begin(p, f->words, f->rows[number]);
     byte_sampler_init(f->choices + number, p->lane, 0, seed * LANES + number);
-    sampler_init(f->samplers + number, p, f->choices + number);
     assert_true(lane_enter(p));
     test_session_define_stacks(p, KINDS);
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        assert_true(book_define_row(p, kind));
+        for (uint32_t address = 0; address < ADDRESSES; address++) {
+            f->free_addresses[number][kind][address] = ADDRESSES - 1 - address;
+        }
+        f->free_count[number][kind] = ADDRESSES;
+    }
 }
 
 static void open_fixture(struct fixture *f, uint64_t seed, const struct stream *stream)
 {
-    *f = (struct fixture){.clock_ms = 1,
-                          .random = 0x9e3779b97f4a7c15ULL,
-                          .lane_count = stream->lane_count,
-                          .kinds = stream->kinds};
-    test_session_open(&f->on, SESSION_OVERFLOW_SAMPLE);
+    memset(f, 0, sizeof(*f));
+    f->clock_ms = 1;
+    f->random = 0x9e3779b97f4a7c15ULL;
+    f->lane_count = stream->lane_count;
+    f->kinds = stream->kinds;
+    f->levels_max = stream->sample_bytes == 0 ? LEVELS : 0;
+    test_session_open(&f->on, SESSION_BOOKS);
+    f->on.session.header->sample_bytes = stream->sample_bytes;
+    f->on.aggregator.sample_bytes = stream->sample_bytes;
     const uint32_t process = test_session_add_process(&f->on);
+    f->words = process_words_new();
+    assert_non_null(f->words);
+    const struct words_source source = {
+        .base = SESSION_WORDS_OFFSET, .open = open_again, .context = &f->on.session};
+    assert_int_equal(process_words_open(f->words, &source, 1, NULL), ERR_OK);
     for (uint32_t i = 0; i < stream->lane_count; i++) {
         open_lane(f, process, i, seed);
-        for (uint32_t address = 0; address < ADDRESSES; address++) {
-            f->free_addresses[i][address] = ADDRESSES - 1 - address;
-        }
-        f->free_count[i] = ADDRESSES;
     }
-    f->unsampled = aligned_alloc(64, UNSAMPLED_BYTES);
     f->blocks = calloc(EVENTS + LIFE_MAX, sizeof(*f->blocks));
     f->deaths = malloc((EVENTS + LIFE_MAX + 2) * sizeof(*f->deaths));
-    if (f->unsampled == NULL || f->blocks == NULL || f->deaths == NULL) {
+    if (f->blocks == NULL || f->deaths == NULL) {
         abort();
     }
-    memset(f->unsampled, 0, UNSAMPLED_BYTES);
     memset(f->deaths, 0xff, (EVENTS + LIFE_MAX + 2) * sizeof(*f->deaths));
+}
+
+// The words of a process stay as long as it does.
+static void unmap_words(const struct process_words *words)
+{
+    for (uint32_t i = 0; i < WORDS_WINDOWS_MAX; i++) {
+        void *room = (void *)grain_start(atomic_load(words->windows + i));
+        if (room != NULL) {
+            assert_int_equal(munmap(room, WORDS_GROUP * sizeof(struct words_region)), 0);
+        }
+    }
 }
 
 static void close_fixture(struct fixture *f)
 {
+    unmap_words(f->words);
     test_session_close(&f->on);
-    free(f->unsampled);
     free(f->blocks);
     free(f->deaths);
 }
@@ -209,53 +247,39 @@ static void pass(struct fixture *f, bool is_last)
 static void tick(struct fixture *f)
 {
     atomic_store(&f->on.session.header->clock_ms, ++f->clock_ms);
-    while (f->resting_count > 0) {
-        const uint32_t address = f->resting[--f->resting_count];
-        const uint32_t lane = address / ADDRESSES;
-        f->free_addresses[lane][f->free_count[lane]++] = address % ADDRESSES;
-    }
 }
 
-// As src/target/preload/record/record_sampled.c does it. Return whether the block was recorded.
-static bool record_block(struct fixture *f, const struct block *block)
+// As src/target/preload/record/record_sampled.c does it.
+static void record_block(struct fixture *f, const struct block *block)
 {
     struct lane_producer *p = f->lanes + block->lane;
-    const uint64_t address = address_of(block->lane, block->address);
-    uint32_t level;
+    struct byte_sampler *choice = f->choices + block->lane;
     assert_true(lane_enter(p));
-    f->highest_level = p->level > f->highest_level ? p->level : f->highest_level;
-    if (!sampler_takes(f->samplers + block->lane, f->unsampled, address, block->size_bytes,
-                       &level)) {
+    byte_sampler_set_interval(choice, p->lane, book_interval(p->session, p->level));
+    if (!byte_sampler_chooses(choice, p->lane, block->size_bytes)) {
         lane_forget_latest(p);
-        return false;
+        return;
     }
-    assert_true(level == 0
-                    ? lane_allocate(p, address, block->size_bytes, block->kind)
-                    : lane_allocate_sampled(p, address, block->size_bytes, block->kind, level));
-    return true;
+    p->row_level = p->level;
+    assert_true(lane_allocate_chosen(p, address_of(f, block), block->size_bytes, block->kind));
 }
 
 static void record_end(struct fixture *f, const struct block *block, uint32_t lane)
 {
     struct lane_producer *p = f->lanes + lane;
-    const uint64_t address = address_of(block->lane, block->address);
     assert_true(lane_enter(p));
-    if (sampler_forgets(f->samplers + lane, f->unsampled, address)) {
+    const struct word_block taken = book_take(f->words, address_of(f, block));
+    if (taken.row == 0) {
         lane_forget_latest(p);
         return;
     }
-    const uint64_t from = p->pos;
-    assert_true(lane_free(p, address));
-    lane_producer_note_free(p, from);
+    assert_true(book_count_freed(p, &taken));
 }
 
-static void put_address(struct fixture *f, const struct block *block, uint32_t freed_by)
+static void put_address(struct fixture *f, const struct block *block)
 {
-    if (freed_by == block->lane) {
-        f->free_addresses[block->lane][f->free_count[block->lane]++] = block->address;
-    } else {
-        f->resting[f->resting_count++] = block->lane * ADDRESSES + block->address;
-    }
+    uint32_t *count = &f->free_count[block->lane][block->kind];
+    f->free_addresses[block->lane][block->kind][(*count)++] = block->address;
 }
 
 static void kill_block(struct fixture *f, struct block *block, uint32_t lane)
@@ -267,20 +291,21 @@ static void kill_block(struct fixture *f, struct block *block, uint32_t lane)
     truth->temporary += f->latest[lane] == block;
     f->latest[lane] = NULL;
     record_end(f, block, lane);
-    put_address(f, block, lane);
+    put_address(f, block);
 }
 
 static void make_block(struct fixture *f, struct block *block, uint32_t event)
 {
     const struct kind *kind = f->kinds + block->kind;
-    assert_true(f->free_count[block->lane] > 0);
-    block->address = f->free_addresses[block->lane][--f->free_count[block->lane]];
+    uint32_t *count = &f->free_count[block->lane][block->kind];
+    assert_true(*count > 0);
+    block->address = f->free_addresses[block->lane][block->kind][--*count];
     f->truth[block->kind].allocations++;
     f->truth[block->kind].bytes += (double)block->size_bytes;
     f->live_bytes += block->size_bytes;
     f->peak_bytes = f->live_bytes > f->peak_bytes ? f->live_bytes : f->peak_bytes;
     f->latest[block->lane] = block;
-    (void)record_block(f, block);
+    record_block(f, block);
     if (kind->life_events == 0) {
         kill_block(f, block, block->lane);
     } else if (kind->life_events <= LIFE_MAX) {
@@ -332,14 +357,23 @@ static void run_stream(struct fixture *f, uint32_t pass_events)
         if (event % TICK_EVENTS == 0) {
             tick(f);
         }
+        if (event % LEVEL_EVENTS == 0 && f->levels_max != 0) {
+            f->lanes[next_random(&f->random) % f->lane_count].level =
+                (uint32_t)(next_random(&f->random) % f->levels_max);
+        }
         if (event == next_pass) {
             pass(f, false);
             next_pass += pass_events / 2 + (uint32_t)(next_random(&f->random) % (pass_events | 1));
         }
     }
     tick(f);
+    for (uint32_t i = 0; i < f->lane_count; i++) {
+        assert_true(lane_flush(f->lanes + i));
+        book_end(f->lanes + i);
+        lane_producer_close(f->lanes + i);
+    }
     pass(f, true);
-    aggregator_expire_frees(&f->on.aggregator, f->on.aggregator.processes.items[0], UINT64_MAX);
+    assert_int_equal(f->on.aggregator.processes.items[0]->debts.len, 0);
     assert_int_equal(row_table_count(&f->on.aggregator.totals.rows), ERR_OK);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         f->truth[kind].live_bytes = f->truth[kind].bytes - f->truth[kind].freed_bytes;
@@ -386,7 +420,7 @@ static void check_exact(const struct fixture *f)
     assert_int_equal(atomic_load(&f->on.session.header->counters[NOTE_producer_waits]), 0);
 }
 
-// Check that the sums over rows, the aggregator's own, and the live map agree.
+// Check that the sums over rows, the aggregator's own, and the list of blocks agree.
 static void check_consistent(struct fixture *f)
 {
     uint64_t live_bytes = 0;
@@ -397,21 +431,19 @@ static void check_consistent(struct fixture *f)
         live_bytes += row->allocated_bytes - row->freed_bytes;
         live_blocks += row->allocations - row->frees;
     }
-    struct live_map_position position = {0};
-    struct live_block block;
-    uint64_t address;
-    uint64_t mapped_bytes = 0;
-    uint64_t mapped_blocks = 0;
-    struct live_map *live = &f->on.aggregator.processes.items[0]->live;
-    while (live_map_next(live, &position, &address, &block)) {
-        mapped_bytes += block.size_bytes << block.shift;
-        mapped_blocks += (uint64_t)1 << block.shift;
+    CLEANUP(listed_block_vec_release) struct listed_block_vec listed = {0};
+    const struct aggregator_process *process = f->on.aggregator.processes.items[0];
+    assert_int_equal(drain_books_list_blocks(&f->on.drain, process, NULL, NULL, &listed), ERR_OK);
+    uint64_t listed_bytes = 0;
+    uint64_t listed_blocks = 0;
+    for (size_t i = 0; i < listed.len; i++) {
+        listed_bytes += listed.items[i].size_bytes * listed.items[i].weight;
+        listed_blocks += listed.items[i].weight;
     }
-    assert_true(live_map_check(live));
     assert_int_equal(live_bytes, f->on.aggregator.totals.sums.live_bytes);
     assert_int_equal(live_blocks, f->on.aggregator.totals.live_blocks);
-    assert_int_equal(live_bytes, mapped_bytes);
-    assert_int_equal(live_blocks, mapped_blocks);
+    assert_int_equal(live_bytes, listed_bytes);
+    assert_int_equal(live_blocks, listed_blocks);
 }
 
 // The errors of one figure over all repetitions.
@@ -457,28 +489,6 @@ static void check_unbiased(const struct errors *errors, uint32_t kind, size_t fi
     }
 }
 
-// How well the aggregator knows the error of its sums over stacks, over all repetitions.
-struct self_knowledge {
-    double squares;  // of the live bytes' errors at the end
-    double variance; // as estimated
-};
-
-static void add_knowledge(struct self_knowledge *known, const struct fixture *f)
-{
-    const double error = (double)f->on.aggregator.totals.sums.live_bytes - (double)f->live_bytes;
-    known->squares += error * error;
-    known->variance += f->on.aggregator.estimate.now.variance;
-}
-
-static void check_knowledge(const struct self_knowledge *known)
-{
-    // A variance that is estimated from so many repetitions has a standard error of 26 % itself.
-    const double ratio = known->variance / known->squares;
-    if (ratio < 0.5 || ratio > 2) {
-        fail_msg("the variance is estimated as %g times what it is", ratio);
-    }
-}
-
 // The peak of one run, as a recording would state it, compared with the exact one. The rows' shares
 // are its parts.
 struct peak_knowledge {
@@ -489,32 +499,22 @@ struct peak_knowledge {
 
 static struct peak_knowledge know_peak(struct fixture *f)
 {
-    struct rec_row_vec rows = {0};
-    const struct aggregator *aggregator = &f->on.aggregator;
-    const uint64_t below = peak_estimate_below(&aggregator->estimate);
-    const uint64_t above =
-        peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes) +
-        peak_bound_above(&aggregator->bound, aggregator->totals.peak_bytes);
-    uint64_t sum_bytes = 0;
+    struct aggregator *aggregator = &f->on.aggregator;
+    // As aggregator_snapshot.c states it. Both threads keep a part of the sum.
+    const double error =
+        3 * sqrt(aggregator_book_variance(aggregator)) + (double)aggregator->book_error_bytes;
     uint64_t row_bytes = 0;
+    assert_int_equal(aggregator_complete_rows(aggregator), ERR_OK);
     for (uint32_t i = 0; i < aggregator->totals.rows.rows.len; i++) {
-        row_table_commit_peak(&f->on.aggregator.totals.rows, i, true, 0);
+        const struct rec_row *row = aggregator->totals.rows.rows.items + i;
+        row_bytes += row->peak_bytes;
+        assert_true(row->own_peak_bytes >= row->peak_bytes);
     }
-    assert_int_equal(
-        peak_rows_fit(&aggregator->totals.rows, aggregator->totals.peak_bytes, &rows, &sum_bytes),
-        ERR_OK);
-    for (size_t i = 0; i < rows.len; i++) {
-        row_bytes += rows.items[i].peak_bytes;
-        assert_true(rows.items[i].own_peak_bytes >= rows.items[i].peak_bytes);
-    }
-    assert_true(rows.len == 0 || row_bytes == aggregator->totals.peak_bytes);
-    assert_int_equal(sum_bytes, aggregator->totals.peak_bytes);
-    rec_row_vec_release(&rows);
+    assert_int_equal(row_bytes, aggregator->totals.peak_bytes);
     return (struct peak_knowledge){
         .ratio = (double)aggregator->totals.peak_bytes / (double)f->peak_bytes,
-        .stated = (double)(above > below ? above : below) / (double)f->peak_bytes,
-        .is_covered = aggregator->totals.peak_bytes <= f->peak_bytes + below &&
-                      f->peak_bytes <= aggregator->totals.peak_bytes + above,
+        .stated = error / (double)f->peak_bytes,
+        .is_covered = fabs((double)aggregator->totals.peak_bytes - (double)f->peak_bytes) <= error,
     };
 }
 
@@ -557,7 +557,8 @@ static void check_peaks(const struct stream *stream)
         stream->name, covered, seeds, ratios[seeds / 2], ratios[0], ratios[seeds - 1],
         stated[seeds / 2], stated[seeds - 1]);
     assert_true(covered * 100 >= seeds * 95);
-    assert_true(ratios[seeds / 2] > 0.9 && ratios[seeds / 2] < 1.1);
+    // The maximum of an estimate errs upwards, of a small heap the most.
+    assert_true(ratios[seeds / 2] > 0.9 && ratios[seeds / 2] < 1.2);
     assert_true(ratios[0] > 0.75 && ratios[seeds - 1] < 1.25);
     assert_true(stated[seeds / 2] < 0.5);
 }
@@ -574,7 +575,6 @@ static void estimates_are_unbiased(const struct stream *stream)
 {
     static struct errors errors[KINDS][FIGURES];
     memset(errors, 0, sizeof(errors));
-    struct self_knowledge known = {0};
     uint64_t unsampled = 0;
     for (uint64_t seed = 1; seed <= REPETITIONS; seed++) {
         static struct fixture f;
@@ -587,11 +587,9 @@ static void estimates_are_unbiased(const struct stream *stream)
             add_errors(errors[kind], &estimate, f.truth + kind);
         }
         unsampled += f.on.aggregator.sampling.unsampled_allocations;
-        add_knowledge(&known, &f);
         close_fixture(&f);
     }
     assert_true(unsampled > (uint64_t)EVENTS * REPETITIONS / 10);
-    check_knowledge(&known);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         for (size_t figure = 0; figure < FIGURES; figure++) {
             check_unbiased(&errors[kind][figure], kind, figure);
@@ -599,29 +597,29 @@ static void estimates_are_unbiased(const struct stream *stream)
     }
 }
 
-static void estimates_of_one_thread_are_unbiased(void **state)
+static void estimates_are_unbiased_at_any_level(void **state)
 {
     (void)state;
     estimates_are_unbiased(&streams[0]);
 }
 
-static void estimates_of_two_threads_are_unbiased(void **state)
+static void estimates_are_unbiased_with_one_interval(void **state)
 {
     (void)state;
     estimates_are_unbiased(&streams[1]);
 }
 
-static void a_recorder_that_keeps_up_gets_everything(void **state)
+static void everything_is_exact_at_the_lowest_level(void **state)
 {
     (void)state;
     static struct fixture f;
-    open_fixture(&f, 1, &streams[1]);
+    open_fixture(&f, 1, &streams[0]);
+    f.levels_max = 1;
     run_stream(&f, 2000);
     check_exact(&f);
     check_consistent(&f);
-    assert_int_equal(f.highest_level, 0);
     assert_int_equal(f.on.aggregator.sampling.unsampled_allocations, 0);
-    assert_false(f.on.aggregator.estimate.is_there);
+    assert_true(aggregator_book_variance(&f.on.aggregator) == 0);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         const struct figures estimate = estimate_of(&f, kind);
         assert_memory_equal(&estimate, f.truth + kind, sizeof(estimate));
@@ -629,101 +627,12 @@ static void a_recorder_that_keeps_up_gets_everything(void **state)
     close_fixture(&f);
 }
 
-// Return a block of a lane, with the given kind's stack, at the address of that number.
-static struct block plain_block(uint32_t address, uint32_t kind)
-{
-    return (struct block){.size_bytes = 32, .address = address, .kind = kind};
-}
-
-static void a_recorder_that_stands_still_is_not_waited_for(void **state)
-{
-    (void)state;
-    static struct fixture f;
-    enum {
-        KEPT = 2500,
-        MADE = 2000000,
-        CIRCLE = 40000,
-    };
-    open_fixture(&f, 7, &streams[1]);
-    for (uint32_t i = 0; i < KEPT; i++) { // before it stops
-        const struct block block = plain_block(i, 0);
-        assert_true(record_block(&f, &block));
-    }
-    pass(&f, false);
-    const uint32_t made = MADE / step_by_day(5);
-    for (uint32_t i = 0; i < made; i++) {
-        const struct block block = plain_block(KEPT + i % CIRCLE, 1);
-        if (i >= CIRCLE) {
-            record_end(&f, &block, 0);
-        }
-        (void)record_block(&f, &block);
-    }
-    assert_true(f.highest_level > 5 && f.highest_level <= LANE_LEVEL_MAX);
-    for (uint32_t i = 0; i < KEPT; i++) { // their frees are not lost
-        const struct block block = plain_block(i, 0);
-        record_end(&f, &block, 0);
-    }
-    for (uint32_t i = 0; i < CIRCLE; i++) { // nor the frees of the blocks recorded meanwhile
-        const struct block block = plain_block(KEPT + i, 1);
-        record_end(&f, &block, 0);
-    }
-    assert_int_equal(atomic_load(&f.on.session.header->counters[NOTE_producer_waits]), 0);
-    pass(&f, true);
-    assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 0);
-    assert_int_equal(f.on.aggregator.totals.live_blocks, 0);
-    assert_true(f.on.aggregator.estimate.now.variance < 1 &&
-                f.on.aggregator.estimate.variance_at_peak > 1e6);
-    const struct figures kept = estimate_of(&f, 0);
-    assert_true(kept.allocations == KEPT && kept.frees == KEPT);
-    const struct aggregator_sampling *sampling = &f.on.aggregator.sampling;
-    assert_int_equal(f.on.aggregator.totals.sums.allocations - sampling->represented_allocations +
-                         sampling->unsampled_allocations,
-                     KEPT + made);
-    close_fixture(&f);
-}
-
-static void everything_is_recorded_again_when_there_is_room(void **state)
-{
-    (void)state;
-    static struct fixture f;
-    open_fixture(&f, 3, &streams[1]);
-    for (uint32_t i = 0; i < ADDRESSES; i++) {
-        const struct block block = plain_block(i, 0);
-        (void)record_block(&f, &block);
-    }
-    assert_true(f.lanes[0].level > 0);
-    pass(&f, false);
-    uint32_t address = 0;
-    for (; f.lanes[0].level > 0; address++) { // it checks now and then
-        assert_true(address < ADDRESSES);
-        const struct block block = plain_block(address, 0);
-        record_end(&f, &block, 0);
-        (void)record_block(&f, &block);
-    }
-    for (uint32_t i = 0; i < 1000; i++) {
-        struct block block = plain_block(i, 5);
-        block.lane = 1;
-        assert_true(record_block(&f, &block));
-        block = plain_block(ADDRESSES - 1 - i, 4);
-        record_end(&f, &block, 0);
-        assert_true(record_block(&f, &block));
-    }
-    pass(&f, true);
-    for (uint32_t kind = 4; kind < KINDS; kind++) {
-        const struct figures estimate = estimate_of(&f, kind);
-        assert_true(estimate.allocations == 1000 && estimate.bytes == 32000);
-    }
-    close_fixture(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_recorder_that_keeps_up_gets_everything),
-        cmocka_unit_test(a_recorder_that_stands_still_is_not_waited_for),
-        cmocka_unit_test(everything_is_recorded_again_when_there_is_room),
-        cmocka_unit_test(estimates_of_one_thread_are_unbiased),
-        cmocka_unit_test(estimates_of_two_threads_are_unbiased),
+        cmocka_unit_test(everything_is_exact_at_the_lowest_level),
+        cmocka_unit_test(estimates_are_unbiased_at_any_level),
+        cmocka_unit_test(estimates_are_unbiased_with_one_interval),
         cmocka_unit_test(the_peak_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

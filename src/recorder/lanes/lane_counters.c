@@ -4,7 +4,7 @@
 #include "aggregate/aggregator_sampling.h"
 #include "base/minmax.h"
 #include "recorder/session/claimed_counter.h"
-#include "session/sampling_level.h"
+#include "session/books/sampling_level.h"
 
 #define SAMPLED_FASTER      10u // with --sample an event costs a program's own pool 1 ns
 #define UNSAMPLED_BYTES_MAX ((uint64_t)1 << 51) // of one lane: thousands of them do not overflow
@@ -26,8 +26,6 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
          &sampling->unsampled_allocations},
         {&lane->unsampled_bytes, UNSAMPLED_BYTES_MAX, &reader->unsampled_bytes,
          &sampling->unsampled_bytes},
-        {&lane->unsampled_frees, most, &reader->unsampled_frees, &sampling->unsent_unsampled_frees},
-        {&lane->unsampled_forgotten, most, &reader->unsampled_forgotten, &sampling->forgotten},
         {&lane->missed_allocations, most, &reader->missed_allocations,
          &aggregator->missed_allocations},
         {&lane->unknown_frees, most, &reader->unknown_frees, &unknown_frees},

@@ -8,7 +8,6 @@
 #include "aggregate/books/book_blocks.h"
 #include "base/minmax.h"
 #include "recorder/lanes/plain_events.h"
-#include "session/sampling_level.h"
 #include "session/stats_query_values.h"
 
 enum {
@@ -169,7 +168,7 @@ static enum err add_row(const struct lane_reader *reader, const struct wire_reco
 {
     const uint32_t node = lane_dictionary_node(&reader->dictionary, record->slot);
     return node != REC_NONE && record->count != 0
-               ? aggregator_book_row(&reader->thread, record->count, node)
+               ? aggregator_book_row(&reader->thread, record->count, record->level, node)
                : ERR_CORRUPT;
 }
 
@@ -228,11 +227,6 @@ static enum err add_record(struct lane_reader *reader,
         TRY(row_of_record(reader, aggregator, record, &row));
         reader->events++;
         return aggregator_allocate(aggregator, thread, record->address, row, record->size_bytes);
-    case WIRE_ALLOC_SAMPLED:
-        TRY(row_of_record(reader, aggregator, record, &row));
-        reader->events++;
-        return aggregator_allocate_sampled(aggregator, thread, record->address, row,
-                                           record->size_bytes, record->level);
     case WIRE_REALLOC:
     case WIRE_REALLOC_LARGE:
     case WIRE_REALLOC_TEMPORARY:
@@ -258,15 +252,6 @@ static enum err add_record(struct lane_reader *reader,
     case WIRE_BLOCK_BORN:
     case WIRE_BLOCK_FREED:
         return add_of_book(reader, aggregator, record);
-    case WIRE_UNSAMPLED:
-        aggregator_note_unsampled(
-            aggregator, thread,
-            &(struct aggregator_balance){.bytes = wire_unsampled_bytes(record->address),
-                                         .grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES
-                                                        << wire_unsampled_grain(record->address),
-                                         .lost_blocks = record->count,
-                                         .lost_bytes = record->size_bytes});
-        return ERR_OK;
     case WIRE_PAD:
     case WIRE_STAMP:
     case WIRE_TICK:

@@ -49,8 +49,6 @@ struct lane_reader {
     uint64_t peeked_pos;            // how far lane_reader_peek_executable has read
     uint64_t unsampled_allocations; // of the lane, as the aggregator knows them
     uint64_t unsampled_bytes;
-    uint64_t unsampled_frees;
-    uint64_t unsampled_forgotten;
     uint64_t missed_allocations;
     uint64_t missed_frees;
     uint64_t unknown_frees;

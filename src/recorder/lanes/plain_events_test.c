@@ -268,19 +268,6 @@ static void events_are_not_plain_while_they_concern_others(void **state)
     close_heap(&heap);
 }
 
-static void sampled_events_are_not_plain(void **state)
-{
-    (void)state;
-    static struct heap heap;
-    open_heap(&heap, 1);
-    heap.aggregator.sample_bytes = 4096;
-    assert_int_equal(aggregator_allocate_sampled(&heap.aggregator, &heap.thread, BASE_ADDRESS,
-                                                 heap.rows.items[0], 8, 0),
-                     ERR_OK);
-    assert_false(plain_events_are(&heap.aggregator, &heap.thread));
-    close_heap(&heap);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,7 +275,6 @@ int main(void)
         cmocka_unit_test(many_rows_count_as_singly),
         cmocka_unit_test(a_run_ends_before_what_is_not_plain),
         cmocka_unit_test(events_are_not_plain_while_they_concern_others),
-        cmocka_unit_test(sampled_events_are_not_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,11 +59,7 @@ static void fill_heap(struct aggregator *aggregator,
     for (size_t i = 0; i < map->areas.len && i < BLOCKS_MAX; i++) {
         const uint64_t address = map->areas.items[i].start + 16 * (i + 1);
         const uint64_t size_bytes = (uint64_t)1 << i % 20;
-        enum err err =
-            i % 3 == 2
-                ? aggregator_allocate_sampled(aggregator, thread, address, row, size_bytes, 3)
-                : aggregator_allocate(aggregator, thread, address, row, size_bytes);
-        must(err == ERR_OK);
+        must(aggregator_allocate(aggregator, thread, address, row, size_bytes) == ERR_OK);
     }
 }
 

@@ -73,6 +73,7 @@ struct splitting {
     struct rss_piece *latest; // of the block before; NULL: none
     size_t spans_left;        // of a walk: pieces that blocks reach into
     enum err err;             // of a visit to a block
+    uint64_t weight;          // of the visited block, besides its shift
     bool is_estimated;
     struct split_part_vec parts;
     uint32_t recent[RECENT_PARTS]; // by hash: 1 + index in parts
@@ -137,9 +138,7 @@ static void visit_block(void *context, uint64_t address, const struct live_block
     }
 }
 
-// Call `visit` for each piece that a live block is in. A sampled block counts for all blocks that
-// it stands for, as if they were beside it. Blocks of threads that keep books are in the order of
-// addresses.
+// Call `visit` for each piece that a live block is in. Those of books are ordered by address.
 static enum err each_block(struct splitting *s, block_visit *visit)
 {
     const struct listed_block_vec *listed = s->what->listed;
@@ -147,12 +146,13 @@ static enum err each_block(struct splitting *s, block_visit *visit)
     s->latest = NULL;
     s->spans_left = s->pieces.len;
     s->walk.block_count = 0;
+    s->weight = 1;
     TRY(live_walk_run(&s->walk, &s->what->process->live));
     for (size_t i = 0; listed != NULL && i < listed->len && !s->walk.is_gone; i++) {
         const struct listed_block *of = listed->items + i;
-        const struct live_block block = {
-            .size_bytes = of->size_bytes, .born_ms = of->born_ms, .row = of->row};
-        live_walk_visit(&s->walk, of->address, &block);
+        s->weight = of->weight;
+        live_walk_visit(&s->walk, of->address,
+                        &(struct live_block){of->size_bytes, of->born_ms, of->row, 0});
     }
     return ERR_OK;
 }
@@ -182,13 +182,14 @@ static void count_block(struct splitting *s,
                         const struct live_block *block)
 {
     const struct address_range own = {.start = address, .end = address + block->size_bytes};
+    const uint64_t weight = s->weight << block->shift;
     piece->live_count++;
     piece->apart_count += block_is_apart(address, block->size_bytes);
     const struct address_range extent = block_extent_of(address, block->size_bytes);
-    piece->requested_bytes += bytes_in(piece, address, own) << block->shift;
-    piece->extent_bytes += bytes_in(piece, address, extent) << block->shift;
-    s->requested_bytes += begins_in(piece, address) ? block->size_bytes << block->shift : 0;
-    s->is_estimated = s->is_estimated || block->shift != 0;
+    piece->requested_bytes += bytes_in(piece, address, own) * weight;
+    piece->extent_bytes += bytes_in(piece, address, extent) * weight;
+    s->requested_bytes += begins_in(piece, address) ? block->size_bytes * weight : 0;
+    s->is_estimated = s->is_estimated || weight > 1;
 }
 
 // Memory with live blocks is heap, whatever its shape.
@@ -231,8 +232,8 @@ static void measure_block(struct splitting *s,
     }
     const struct address_range own = {.start = address, .end = address + block->size_bytes};
     const struct address_range extent = block_extent_of(address, block->size_bytes);
-    piece->live_bytes += resident_in_piece(s, piece, own) << block->shift;
-    piece->occupied_bytes += resident_in_piece(s, piece, extent) << block->shift;
+    piece->live_bytes += resident_in_piece(s, piece, own) * (s->weight << block->shift);
+    piece->occupied_bytes += resident_in_piece(s, piece, extent) * (s->weight << block->shift);
     survivors_count(&s->survivors, piece->area, within(piece, own));
     const struct address_range kept = release_span_of(piece->rule, address, block->size_bytes);
     survivors_pin(&s->survivors, piece->area, within(piece, kept));

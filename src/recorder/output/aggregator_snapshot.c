@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/output/aggregator_snapshot.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "aggregate/books/aggregator_book.h"
 #include "aggregate/books/book_blocks.h"
 #include "aggregate/rows/peak_rows.h"
 #include "base/compiler.h"
@@ -100,11 +102,48 @@ static uint64_t book_error_of(const struct aggregator *aggregator)
     return aggregator->book_error_bytes + aggregator->book_other_bytes;
 }
 
+// Whether threads have chosen blocks.
+static bool has_chosen(const struct aggregator *aggregator)
+{
+    const struct aggregator_sampling *sampling = &aggregator->sampling;
+    return aggregator->sample_bytes != 0 || sampling->unsampled_allocations != 0 ||
+           sampling->max_weight > 1;
+}
+
+// Return the longest interval with which blocks were chosen.
+static uint64_t interval_of(const struct aggregator *aggregator)
+{
+    const struct aggregator_sampling *sampling = &aggregator->sampling;
+    const uint64_t of_threads =
+        has_chosen(aggregator) ? max_u64(aggregator->sample_bytes, sampling->lane_interval_bytes)
+                               : 0;
+    return aggregator->estimate.is_there ? max_u64(sampling->interval_bytes, of_threads)
+                                         : of_threads;
+}
+
+static uint64_t standard_error_of(const struct aggregator *aggregator)
+{
+    const double most = 0x1p60; // a hostile program may invent any sizes
+    const double chosen = ceil(sqrt(aggregator_book_variance(aggregator)));
+    return max_u64((uint64_t)fmin(chosen, most),
+                   peak_estimate_standard_error(&aggregator->estimate));
+}
+
+// How far the peak of chosen blocks may be off, either way. The maximum of an estimate is taken at
+// a moment at which it errs upwards, which two standard errors would not cover.
+static uint64_t chance_of(const struct aggregator *aggregator)
+{
+    enum {
+        SIGMAS = 3
+    };
+    return aggregator->estimate.is_there ? 0 : SIGMAS * standard_error_of(aggregator);
+}
+
 static uint64_t peak_at_least_of(const struct aggregator *aggregator)
 {
     const uint64_t below = peak_bound_below(&aggregator->bound, aggregator->totals.peak_bytes) +
                            peak_estimate_below(&aggregator->estimate) + book_error_of(aggregator) +
-                           aggregator->book_ghost_bytes;
+                           chance_of(aggregator) + aggregator->book_ghost_bytes;
     return below < aggregator->totals.peak_bytes ? aggregator->totals.peak_bytes - below : 0;
 }
 
@@ -113,7 +152,7 @@ static uint64_t peak_at_least_of(const struct aggregator *aggregator)
 static uint64_t peak_error_of(const struct aggregator *aggregator, uint64_t order_above)
 {
     const uint64_t above =
-        order_above + book_error_of(aggregator) +
+        order_above + book_error_of(aggregator) + chance_of(aggregator) +
         peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes);
     const uint64_t below = aggregator->totals.peak_bytes - peak_at_least_of(aggregator);
     return above > below ? above : below;
@@ -123,9 +162,8 @@ static void
 fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_totals *out)
 {
     const struct aggregator_sampling *sampling = &aggregator->sampling;
-    const bool is_estimate = aggregator->estimate.is_there;
-    const uint64_t interval_bytes =
-        is_estimate ? max_u64(sampling->interval_bytes, sampling->lane_interval_bytes) : 0;
+    const bool is_estimate = aggregator->estimate.is_there || has_chosen(aggregator);
+    const uint64_t interval_bytes = interval_of(aggregator);
     const uint64_t peak_bytes = aggregator->totals.peak_bytes;
     const uint64_t error_bytes =
         peak_error_of(aggregator, peak_bound_above(&aggregator->bound, peak_bytes));
@@ -142,7 +180,7 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .peak_error_bytes = error_bytes,
         .peak_flight_bytes = error_bytes - order_error_bytes,
         .peak_at_least_bytes = peak_at_least_of(aggregator),
-        .peak_standard_error_bytes = peak_estimate_standard_error(&aggregator->estimate),
+        .peak_standard_error_bytes = standard_error_of(aggregator),
         .peak_time_ms = aggregator->totals.peak_time_ms,
         .peak_blocks = aggregator->totals.peak_blocks,
         .unknown_frees = aggregator->unknown_frees,
@@ -152,7 +190,7 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .unsampled_allocations =
             max_u64(sampling->unsampled_allocations, is_estimate && interval_bytes == 0),
         .unsampled_bytes = sampling->unsampled_bytes,
-        .unsampled_frees = sampling->unsent_unsampled_frees + sampling->sent_unsampled_frees,
+        .unsampled_frees = sampling->unsampled_frees,
         .sampled_allocations = sampling->sampled_allocations,
         .represented_allocations = sampling->represented_allocations,
         .represented_bytes = sampling->represented_bytes,

@@ -73,8 +73,7 @@ struct fixture {
     struct stack_slots_vec slots;
     struct model model;
     uint64_t random;
-    bool is_sampled; // the model then knows no sizes
-    uint32_t times;  // that stacks were merged
+    uint32_t times; // that stacks were merged
 };
 
 static uint32_t draw(struct fixture *f, uint32_t below)
@@ -119,7 +118,6 @@ static struct fixture *fixture_new(uint64_t seed)
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     f->random = seed * 0x9e3779b97f4a7c15ULL + 1;
-    f->is_sampled = seed % 4 == 0;
     make_paths(f);
     for (uint32_t i = 0; i < ADDRESSES; i++) {
         f->model.blocks[i].thread = THREADS;
@@ -210,12 +208,11 @@ static void free_block(struct fixture *f, uint32_t thread, uint32_t index)
 static void allocate_block(struct fixture *f, uint32_t thread, uint32_t stack, uint32_t index)
 {
     const uint64_t size_bytes = stack < HEAVY ? SIZE_MAX_BYTES : 1 + draw(f, SIZE_MAX_BYTES);
-    const uint32_t shift = f->is_sampled && draw(f, 8) == 0 ? draw(f, 4) : 0;
     struct model *model = &f->model;
     struct sums *sums = &model->stacks[thread][stack];
     const uint32_t row = row_of(f, thread, stack);
-    assert_int_equal(aggregator_allocate_sampled(&f->aggregator, &f->lanes[thread].thread,
-                                                 address_of(index), row, size_bytes, shift),
+    assert_int_equal(aggregator_allocate(&f->aggregator, &f->lanes[thread].thread,
+                                         address_of(index), row, size_bytes),
                      ERR_OK);
     model->blocks[index] = (struct model_block){thread, stack, size_bytes};
     sums->allocations++;
@@ -388,12 +385,10 @@ static void run_case(uint64_t seed)
     assert_true(f->times > 3);
     whole_snapshot_check(&f->aggregator);
     assert_true(live_map_check(&f->processes[0]->live));
-    if (!f->is_sampled) {
-        check_rows(f);
-        for (uint32_t thread = 0; thread < THREADS; thread++) {
-            for (uint32_t stack = 0; stack < CHECKED; stack++) {
-                check_stack(f, thread, stack);
-            }
+    check_rows(f);
+    for (uint32_t thread = 0; thread < THREADS; thread++) {
+        for (uint32_t stack = 0; stack < CHECKED; stack++) {
+            check_stack(f, thread, stack);
         }
     }
     fixture_free(f);

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "session/sampling_level.h"
+#include "session/books/sampling_level.h"
 
 void lane_consumer_init(struct lane_consumer *c, struct lane_header *lane)
 {
@@ -99,10 +99,8 @@ static uint32_t text_bytes(uint64_t head)
 // wire_decode handles itself.
 static const uint8_t fixed_words[] = {
     [WIRE_ALLOC_LARGE] = 3,
-    [WIRE_ALLOC_SAMPLED] = 3,
     [WIRE_REALLOC_LARGE] = 4,
     [WIRE_REALLOC_LARGE_TEMPORARY] = 4,
-    [WIRE_UNSAMPLED] = 2,
     [WIRE_GREW] = 2,
     [WIRE_MAPPING] = 7,
     [WIRE_EVENT] = 2,
@@ -156,20 +154,9 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[2];
         out->old_address = 0;
-    } else if (out->tag == WIRE_ALLOC_SAMPLED) {
-        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
-        out->size_bytes = words[1] & WIRE_SIZE_MAX;
-        out->level = (uint32_t)words[2];
-        const bool is_sound =
-            words[2] <= LANE_LEVEL_MAX && out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
-        return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
     } else if (out->tag == WIRE_GREW) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[1] & WIRE_SIZE_MAX;
-    } else if (out->tag == WIRE_UNSAMPLED) {
-        out->size_bytes = wire_lost_bytes(words[1]);
-        out->count = wire_lost_count(words[1]);
-        return wire_unsampled_grain(out->address) <= WIRE_GRAIN_MAX ? WIRE_DECODED : WIRE_MALFORMED;
     } else if (out->tag == WIRE_REALLOC_LARGE || out->tag == WIRE_REALLOC_LARGE_TEMPORARY) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->old_address = words[2];
@@ -182,6 +169,8 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
     } else if (out->tag == WIRE_ROW) {
         out->slot = wire_head_slot(head);
         out->count = (uint32_t)(head >> (8 + WIRE_SLOT_BITS)) & WORD_ROW_MAX;
+        out->level = wire_row_level(head);
+        return out->level <= LANE_LEVEL_MAX ? WIRE_DECODED : WIRE_MALFORMED;
     } else if (out->tag == WIRE_QUERY) {
         out->count = (uint32_t)(head >> 8);
         out->slot = (uint32_t)(head >> 40) & 0xff;

@@ -55,15 +55,14 @@ struct wire_record {
     enum wire_tag tag;
     uint32_t words; // length, word 0 included
     // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; STAMP: the stamp;
-    // UNSAMPLED: bytes and grain (wire_unsampled_bytes)
     uint64_t address;
     uint64_t old_address; // REALLOC*
-    // ALLOC*, REALLOC*; EVENT: weight; UNSAMPLED: no longer followed
+    // ALLOC*, REALLOC*; EVENT: weight
     // GREW: new size
     uint64_t size_bytes;
     uint32_t slot;           // ALLOC*, REALLOC*, STACK, MAPPING, EVENT, GREW; QUERY: what
-    uint32_t level;          // ALLOC_SAMPLED: of sampling; QUERY: scope
-    uint32_t count;          // UNSAMPLED: how many; QUERY, ROW: its number
+    uint32_t level;          // ROW: of sampling; QUERY: scope
+    uint32_t count;          // QUERY, ROW: its number
     const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, BOOK: the words after the first
 };
 

@@ -159,11 +159,6 @@ static void records_are_decoded_as_wire_h_says(void **state)
           .slot = SLOT,
           .size_bytes = UINT64_MAX,
           .old_address = 0x2000}},
-        {{WIRE_UNSAMPLED, UINT64_MAX - 1},
-         {.tag = WIRE_UNSAMPLED,
-          .words = 2,
-          .size_bytes = ((uint64_t)1 << 40) - 1,
-          .count = (1u << 24) - 2}},
         {{WIRE_EVENT | SLOT << 8, UINT64_MAX},
          {.tag = WIRE_EVENT, .words = 2, .address = SLOT, .slot = SLOT, .size_bytes = UINT64_MAX}},
         {{WIRE_GREW | 4000 << 8, (uint64_t)SLOT << 40 | 4096},
@@ -219,7 +214,7 @@ static void what_is_no_record_is_malformed(void **state)
     (void)state;
     static const uint64_t heads[] = {
         0,                                             // no tag
-        31,                                            // unknown
+        32,                                            // unknown
         0xff,                                          // unknown
         WIRE_PAD,                                      // of no words
         WIRE_PAD | (uint64_t)1 << 40,                  // beyond any ring

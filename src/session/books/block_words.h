@@ -93,7 +93,11 @@ static inline uint64_t birth_time_ms(uint64_t code, uint32_t bits)
 #define WORD_ROW_BITS 24
 #define WORD_ROW_AT   (64 - WORD_ROW_BITS)
 #define WORD_ROW_MAX  ((1u << WORD_ROW_BITS) - 1) // rows begin at 1, so no word of a block is 0
-#define WORD_MARKER   ((uint64_t)1)               // of `fine`; its row is 0
+// Rows have their numbers in ranges, each of one level of sampling (sampling_level.h): so a word
+// says by its row how its block was chosen.
+#define WORD_RANGE_ROWS (1u << 13)
+#define WORD_RANGES     ((WORD_ROW_MAX + 1) / WORD_RANGE_ROWS)
+#define WORD_MARKER     ((uint64_t)1) // of `fine`; its row is 0
 
 // The bits of a word below its row, by the grain of its table.
 #define WORD_START_BITS_OF(grain_bits) ((grain_bits) < WORDS_FINE_BITS ? 2 : (grain_bits)-3)

@@ -3,6 +3,7 @@
 
 #include "base/bucket.h"
 #include "session/books/block_words.h"
+#include "session/books/sampling_level.h"
 
 // The mask of so many cells.
 #define CELLS(count) ((1u << (count)) - 1)
@@ -84,6 +85,14 @@ uint32_t book_record(const struct book_counter *counter, uint64_t *words)
     return at + 2 * cohorts;
 }
 
+uint32_t book_record_weighted(const struct book_counter *counter, uint64_t weight, uint64_t *words)
+{
+    const uint32_t count = book_record(counter, words);
+    words[0] |= (uint64_t)BOOK_HAS_WEIGHT << FLAGS_AT;
+    words[count] = weight;
+    return count + 1;
+}
+
 static uint32_t field(uint64_t head, uint32_t at)
 {
     return (uint32_t)(head >> at) & 0xff;
@@ -97,10 +106,10 @@ uint32_t book_record_words(uint64_t head)
     const uint32_t flags = field(head, FLAGS_AT);
     const bool is_sound = sizes <= BOOK_SIZES && lives <= BOOK_LIVES && sizes + lives > 0 &&
                           cohorts <= BOOK_COHORTS &&
-                          flags <= (BOOK_HAS_BEFORE | BOOK_HAS_TEMPORARY);
+                          flags <= (BOOK_HAS_BEFORE | BOOK_HAS_TEMPORARY | BOOK_HAS_WEIGHT);
     return is_sound ? FIXED_WORDS + ((flags & BOOK_HAS_BEFORE) != 0) +
-                          ((flags & BOOK_HAS_TEMPORARY) != 0) + bucket_words(sizes + lives) +
-                          sizes + lives + 2 * cohorts
+                          ((flags & BOOK_HAS_TEMPORARY) != 0) + ((flags & BOOK_HAS_WEIGHT) != 0) +
+                          bucket_words(sizes + lives) + sizes + lives + 2 * cohorts
                     : 0;
 }
 
@@ -116,6 +125,18 @@ read_cells(const uint64_t *words, const uint8_t *buckets, uint32_t count, uint64
     return is_sound;
 }
 
+// A block with a weight above 1 is shorter than the interval, and alone in its record.
+static bool take_weight(uint64_t weight, struct book_entry *out)
+{
+    const struct book_net net = book_entry_net(out);
+    out->weight = (uint32_t)weight;
+    return weight == 1 || (weight != 0 && weight <= BLOCK_WEIGHT_MAX && out->before_bytes == 0 &&
+                           out->before_blocks == 0 && out->size_count + out->life_count == 1 &&
+                           (net.blocks == 1 || net.blocks == -1) && out->cohort_count <= 1 &&
+                           net.bytes <= (int64_t)BLOCK_WEIGHT_INTERVAL_MAX &&
+                           net.bytes >= -(int64_t)BLOCK_WEIGHT_INTERVAL_MAX);
+}
+
 bool book_record_read(const uint64_t *words, struct book_entry *out)
 {
     const uint64_t head = words[0];
@@ -124,6 +145,7 @@ bool book_record_read(const uint64_t *words, struct book_entry *out)
     *out = (struct book_entry){.row = (uint32_t)(head >> 8) & WORD_ROW_MAX,
                                .peak_number = (uint32_t)words[1],
                                .before_blocks = (int32_t)(words[1] >> 32),
+                               .weight = 1,
                                .size_count = field(head, SIZES_AT),
                                .life_count = field(head, LIVES_AT),
                                .cohort_count = field(head, COHORTS_AT)};
@@ -144,7 +166,7 @@ bool book_record_read(const uint64_t *words, struct book_entry *out)
         out->born_ms[i] = *words++;
         out->cohorts[i] = *words++;
     }
-    return is_sound;
+    return take_weight((flags & BOOK_HAS_WEIGHT) != 0 ? *words : 1, out) && is_sound;
 }
 
 struct book_net book_entry_net(const struct book_entry *entry)
@@ -152,11 +174,13 @@ struct book_net book_entry_net(const struct book_entry *entry)
     struct book_net net = {0};
     for (uint32_t i = 0; i < entry->size_count; i++) {
         net.bytes += (int64_t)book_cell_bytes(entry->sizes[i]);
-        net.blocks += (int32_t)book_cell_count(entry->sizes[i]);
+        net.blocks += book_cell_count(entry->sizes[i]);
     }
     for (uint32_t i = 0; i < entry->life_count; i++) {
         net.bytes -= (int64_t)book_cell_bytes(entry->lives[i]);
-        net.blocks -= (int32_t)book_cell_count(entry->lives[i]);
+        net.blocks -= book_cell_count(entry->lives[i]);
     }
+    net.bytes *= entry->weight;
+    net.blocks *= entry->weight;
     return net;
 }

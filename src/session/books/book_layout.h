@@ -17,6 +17,7 @@
 //          buckets: a byte for each size, then for each lifetime, padded to whole words
 //          the cells of sizes, then those of lifetimes
 //          for each cohort: time of birth, a cell
+//          weight                               with BOOK_HAS_WEIGHT; all counts so often
 //
 // The thread T writes counters, in its lane; R, the recorder, reads those of a thread that ended
 // or sleeps (book_reader.h), under the lock of the head. Trust: R treats them as hostile.
@@ -37,7 +38,7 @@
 #define BOOK_LIVES       4u
 #define BOOK_COHORTS     4u
 #define BOOK_CELLS       (BOOK_SIZES + BOOK_LIVES)
-#define BOOK_WORDS_MAX   (4 + (BOOK_CELLS + 7) / 8 + BOOK_CELLS + 2 * BOOK_COHORTS)
+#define BOOK_WORDS_MAX   (4 + (BOOK_CELLS + 7) / 8 + BOOK_CELLS + 2 * BOOK_COHORTS + 1)
 #define BOOK_COHORT_BITS 4 // times of birth are multiples of 16 ms
 
 // A cell: bytes 48 | blocks 16.
@@ -50,6 +51,7 @@
 enum book_flags {
     BOOK_HAS_BEFORE = 1 << 0,
     BOOK_HAS_TEMPORARY = 1 << 1,
+    BOOK_HAS_WEIGHT = 1 << 2,
 };
 
 struct book_counter {
@@ -137,11 +139,14 @@ ALWAYS_INLINE bool book_is_empty(const struct book_counter *counter)
 // Allocated less freed.
 struct book_net {
     int64_t bytes;
-    int32_t blocks;
+    int64_t blocks;
 };
 
 // Write the record of a counter. Return its words, at most BOOK_WORDS_MAX; 0: nothing is counted.
 uint32_t book_record(const struct book_counter *counter, uint64_t *words);
+
+// Do the same for a counter of one block that was chosen (sampling_level.h).
+uint32_t book_record_weighted(const struct book_counter *counter, uint64_t weight, uint64_t *words);
 
 // A record, decoded.
 struct book_entry {
@@ -152,6 +157,7 @@ struct book_entry {
     uint32_t size_count;
     uint32_t life_count;
     uint32_t cohort_count;
+    uint32_t weight;    // of each block and byte
     uint64_t temporary; // a cell
     uint8_t size_buckets[BOOK_SIZES];
     uint8_t life_buckets[BOOK_LIVES];

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "base/bucket.h"
+#include "base/compiler.h"
 #include "session/books/block_words.h"
+#include "session/books/sampling_level.h"
 
 static uint64_t g_random = 7;
 
@@ -58,11 +60,11 @@ static struct book_net net_of(const struct book_counter *c)
     struct book_net net = {0};
     for (uint32_t i = 0; i < BOOK_SIZES; i++) {
         net.bytes += (int64_t)book_cell_bytes(c->sizes[i]);
-        net.blocks += (int32_t)book_cell_count(c->sizes[i]);
+        net.blocks += book_cell_count(c->sizes[i]);
     }
     for (uint32_t i = 0; i < BOOK_LIVES; i++) {
         net.bytes -= (int64_t)book_cell_bytes(c->lives[i]);
-        net.blocks -= (int32_t)book_cell_count(c->lives[i]);
+        net.blocks -= book_cell_count(c->lives[i]);
     }
     return net;
 }
@@ -169,9 +171,54 @@ static void a_full_cell_takes_no_more(void **state)
     assert_int_equal(book_cell_bytes(cell), 128);
 }
 
+// One block, which was chosen. No more, and no weight that no interval gives.
+static void a_chosen_block_has_a_weight(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t count;
+        uint64_t size_bytes;
+        uint64_t weight;
+        bool is_sound;
+    } cases[] = {
+        {1, 100, 1, true},
+        {1, (uint64_t)1 << 40, 1, true},
+        {1, 100, 5000, true},
+        {1, 0, BLOCK_WEIGHT_MAX, true},
+        {1, BLOCK_WEIGHT_INTERVAL_MAX, 2, true},
+        {1, BLOCK_WEIGHT_INTERVAL_MAX + 1, 2, false},
+        {1, 0, BLOCK_WEIGHT_MAX + 1, false},
+        {1, 100, 0, false},
+        {2, 100, 2, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        for (int is_free = 0; is_free < 2; is_free++) {
+            struct book_counter c = {.row = 7, .peak_number = 9};
+            const uint64_t cell =
+                cases[i].count * cases[i].size_bytes << BOOK_COUNT_BITS | cases[i].count;
+            *(is_free ? c.lives : c.sizes) = cell;
+            c.sizes_used = !is_free;
+            c.lives_used = (uint8_t)is_free;
+            uint64_t words[BOOK_WORDS_MAX];
+            struct book_entry entry;
+            const uint32_t count = book_record_weighted(&c, cases[i].weight, words);
+            assert_int_equal(book_record_words(words[0]), count);
+            assert_int_equal(book_record_read(words, &entry), cases[i].is_sound);
+            if (cases[i].is_sound) {
+                const int64_t sign = is_free ? -1 : 1;
+                const struct book_net net = book_entry_net(&entry);
+                assert_int_equal(net.blocks, sign * (int64_t)cases[i].weight);
+                assert_int_equal(net.bytes,
+                                 sign * (int64_t)(cases[i].weight * cases[i].size_bytes));
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chosen_block_has_a_weight),
         cmocka_unit_test(a_record_says_what_was_counted),
         cmocka_unit_test(a_false_record_is_refused_or_within_bounds),
         cmocka_unit_test(a_full_cell_takes_no_more),

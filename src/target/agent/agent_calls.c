@@ -157,7 +157,7 @@ uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
     if (usable_bytes >= size_bytes) {
         record_realloc(&caller, block, block, size_bytes, freed);
     } else {
-        record_realloc_fails(block, freed);
+        record_realloc_fails(freed);
     }
     record_realloc_ends(freed);
     return usable_bytes;

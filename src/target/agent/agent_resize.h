@@ -43,7 +43,7 @@ ALWAYS_INLINE void agent_resize_ends(const struct agent_resizing *resizing,
     } else if (block != NULL) {
         record_alloc(caller, block, resizing->size_bytes);
     } else if (resizing->is_resize) {
-        record_realloc_fails(resizing->old, resizing->freed);
+        record_realloc_fails(resizing->freed);
         if (is_freed_without_block) {
             record_free(resizing->old);
         }

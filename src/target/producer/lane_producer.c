@@ -89,9 +89,6 @@ static void set_level(struct lane_producer *p, uint64_t read_pos)
 {
     p->level = level_of(p, p->pos - read_pos);
     p->free_bytes = p->level != 0 ? p->free_bytes : 0;
-    if (p->level > atomic_load_explicit(&p->lane->highest_level, memory_order_relaxed)) {
-        atomic_store_explicit(&p->lane->highest_level, p->level, memory_order_relaxed);
-    }
     p->soft_limit = level_end(p, read_pos);
 }
 

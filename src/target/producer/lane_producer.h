@@ -29,8 +29,9 @@
 // does not count.
 //
 // With SESSION_OVERFLOW_SAMPLE a ring has its largest size from the beginning. `level` is how far
-// it is beyond half full, in steps of a LANE_LEVEL_STEPS-th of it; the sampler chooses fewer blocks
-// at a higher one (sampler.h). Frees do not raise it, because they have to be sent at any level:
+// it is beyond half full, in steps of a LANE_LEVEL_STEPS-th of it; the thread chooses fewer blocks
+// at a higher one (byte_sampler.h). Frees do not raise it, because they have to be sent at any
+// level:
 //
 //   |------ half: all events ------|-- 32 steps: frees --|- 16 levels of blocks -|- 16: frees -|
 //
@@ -50,9 +51,9 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/err.h"
+#include "session/books/sampling_level.h"
 #include "session/layout.h"
 #include "session/recorder_wake.h"
-#include "session/sampling_level.h"
 #include "session/stamp.h"
 #include "session/wire.h"
 #include "target/producer/words/process_words.h"
@@ -94,7 +95,9 @@ struct lane_producer {
     const _Atomic uint32_t *tiny_below; // of `words`
     uint32_t slice_bits;                // a slice has 1 << slice_bits ms
     uint32_t last_row;                  // of the thread's latest allocation
-    uint32_t *rows;                     // borrowed: by stack slot, the number of its row
+    uint32_t row_level;                 // of sampling, of the rows that get a number
+    uint32_t
+        *rows; // borrowed: by stack slot, the number of its row, and its level << WORD_ROW_BITS
 };
 
 // Begin to write into a lane that was just claimed.

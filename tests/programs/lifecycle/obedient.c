@@ -11,6 +11,7 @@
 //   n COUNT SIZE   reports COUNT blocks of SIZE bytes, of the pool "numbers" (include/cairn.h)
 //   g COUNT        reports the free of the COUNT oldest of them
 //   e COUNT WEIGHT reports COUNT events "said", each of WEIGHT
+//   s STACKS       a, r, t and n act from that many call stacks in turn, at first from one
 //   p              nothing
 //   q              returns from main
 #include <cairn.h>
@@ -27,11 +28,46 @@ static void *blocks[BLOCKS_MAX];
 static size_t first;
 static size_t end;
 
-static void keep(size_t count, size_t size)
+// The way from here to the leaf that acts spells the number of a stack in base 2.
+static size_t stacks = 1;
+
+typedef void leaf(size_t number, size_t size);
+
+static void left(leaf *act, size_t path, size_t number, size_t size);
+static void right(leaf *act, size_t path, size_t number, size_t size);
+
+static inline __attribute__((always_inline)) void
+go_on(leaf *act, size_t path, size_t number, size_t size)
+{
+    if (path <= 1) {
+        act(number, size);
+    } else {
+        (path % 2 == 0 ? left : right)(act, path / 2, number, size);
+    }
+    __asm__ volatile(""); // prevents a tail call
+}
+
+static __attribute__((noinline)) void left(leaf *act, size_t path, size_t number, size_t size)
+{
+    go_on(act, path, number, size);
+}
+
+static __attribute__((noinline)) void right(leaf *act, size_t path, size_t number, size_t size)
+{
+    go_on(act, path, number, size);
+}
+
+static void repeat(leaf *act, size_t count, size_t size)
 {
     for (size_t i = 0; i < count; i++) {
-        blocks[end++ % BLOCKS_MAX] = malloc(size);
+        go_on(act, stacks + i % stacks, i, size);
     }
+}
+
+static void keep(size_t number, size_t size)
+{
+    (void)number;
+    blocks[end++ % BLOCKS_MAX] = malloc(size);
 }
 
 static void give_back(size_t count)
@@ -41,30 +77,27 @@ static void give_back(size_t count)
     }
 }
 
-static void resize(size_t count, size_t size)
+static void resize(size_t number, size_t size)
 {
-    for (size_t i = 0; i < count; i++) {
-        void **block = &blocks[(first + i) % BLOCKS_MAX];
-        *block = realloc(*block, size);
-    }
+    void **block = &blocks[(first + number) % BLOCKS_MAX];
+    *block = realloc(*block, size);
 }
 
-static void churn(size_t count, size_t size)
+static void churn(size_t number, size_t size)
 {
-    for (size_t i = 0; i < count; i++) {
-        free(malloc(size));
-    }
+    (void)number;
+    free(malloc(size));
 }
 
 // The addresses of the pool's blocks hold nothing; cairn does not read them.
 static uintptr_t first_number = 16;
 static uintptr_t end_number = 16;
 
-static void number(size_t count, size_t size)
+static void number_one(size_t number, size_t size)
 {
-    for (size_t i = 0; i < count; i++, end_number += 16) {
-        cairn_pool_alloc("numbers", (void *)end_number, size);
-    }
+    (void)number;
+    cairn_pool_alloc("numbers", (void *)end_number, size);
+    end_number += 16;
 }
 
 static void give_numbers_back(size_t count)
@@ -88,25 +121,28 @@ static void obey(char *line)
     const size_t size = strtoul(rest, &rest, 10);
     switch (line[0]) {
     case 'a':
-        keep(count, size);
+        repeat(keep, count, size);
         break;
     case 'f':
         give_back(count);
         break;
     case 'r':
-        resize(count, size);
+        repeat(resize, count, size);
         break;
     case 't':
-        churn(count, size);
+        repeat(churn, count, size);
         break;
     case 'n':
-        number(count, size);
+        repeat(number_one, count, size);
         break;
     case 'g':
         give_numbers_back(count);
         break;
     case 'e':
         say(count, size);
+        break;
+    case 's':
+        stacks = count;
         break;
     case 'q':
         exit(0);

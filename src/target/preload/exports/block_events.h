@@ -43,7 +43,7 @@ ALWAYS_INLINE void *record_reallocation(const struct unwind_regs *caller,
     if (moved != NULL) {
         record_realloc(caller, block, moved, size, freed);
     } else {
-        record_realloc_fails(block, freed);
+        record_realloc_fails(freed);
     }
     record_realloc_ends(freed);
     return moved;

@@ -33,7 +33,7 @@ ALWAYS_INLINE void *count_block(void *block, size_t size_bytes)
 
 EXPORT void *malloc(size_t size)
 {
-    if (UNLIKELY(!record_bytes_are_in_use())) {
+    if (UNLIKELY(!record_may_pass())) {
         return malloc_recorded(size);
     }
     return count_block(g_real.malloc(size), size);
@@ -41,7 +41,7 @@ EXPORT void *malloc(size_t size)
 
 EXPORT void *calloc(size_t count, size_t size)
 {
-    if (UNLIKELY(!record_bytes_are_in_use())) {
+    if (UNLIKELY(!record_may_pass())) {
         return calloc_recorded(count, size);
     }
     return count_block(g_real.calloc(count, size), count * size); // overflowed: there is no block

@@ -48,6 +48,7 @@ struct event {
     uint64_t size_bytes;     // except EVENT_FREE
     uint64_t stamp;          // when the event happened (stamp.h), if known; else 0
     struct freed_note freed; // EVENT_REALLOC: before the old block was freed, if known
+    uint32_t level;          // of a chosen block (sampling_level.h)
 };
 
 // A change of the program's own mappings; see WIRE_MAPPING.

@@ -86,7 +86,6 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     // With a given seed a thread draws the same numbers in each run.
     byte_sampler_init(&t->bytes, lane, session->sample_bytes,
                       session->sample_seed + (uint64_t)((uint8_t *)lane - (uint8_t *)session));
-    sampler_init(&t->sampler, &t->producer, &t->bytes);
     stack_dictionary_init(&t->stacks,
                           &(struct stack_dictionary_memory){
                               .first_names = home->names,
@@ -168,6 +167,5 @@ void thread_state_close(struct thread_state *t)
     python_stack_release(&t->python);
     (void)lane_flush(&t->producer); // false: recording has ended
     book_end(&t->producer);
-    sampler_end(&t->sampler);
     lane_producer_close(&t->producer);
 }

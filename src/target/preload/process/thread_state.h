@@ -29,7 +29,6 @@
 #include "target/preload/stacks/stack_dictionary.h"
 #include "target/producer/byte_sampler.h"
 #include "target/producer/lane_producer.h"
-#include "target/producer/sampler.h"
 #include "thread_way.h"
 
 #define THREAD_NAME_BYTES 16u // of prctl(PR_GET_NAME)
@@ -48,7 +47,6 @@ struct thread_state {
     struct unwind_thread *unwind;
     struct python_frames *python; // NULL: none were walked yet; see python_stack.h
     struct lane_producer producer;
-    struct sampler sampler;
     struct byte_sampler bytes;
     struct stack_dictionary stacks;
     struct deferred deferred;

@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "target/preload/process/missed_events.h"
 #include "target/preload/python/python_stack.h"
-#include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_hot.h"
 #include "target/preload/record/record_mapping.h"
 #include "target/preload/record/record_sampled.h"
@@ -204,33 +203,17 @@ static struct freed_note begin_move(struct thread_state *t, uint64_t address, ui
 
 struct freed_note record_realloc_begins(const void *block)
 {
-    struct session_header *session = process_session();
-    if (session == NULL) {
+    if (process_session() == NULL) {
         return (struct freed_note){0};
     }
-    // Relaxed: see layout.h.
-    if (atomic_load_explicit(&session->recording, memory_order_relaxed) < SESSION_RECORD_BYTES) {
-        struct thread_state *t = state_in_order();
-        return t != NULL ? begin_move(t, (uint64_t)block, OUR_FRAME) : (struct freed_note){0};
-    }
-    if (!record_bytes_takes_out((uint64_t)block)) {
-        return (struct freed_note){0};
-    }
-    struct thread_state *t = state_here();
-    const uint64_t stamp = stamp_now(session);
-    return (struct freed_note){.stamp = stamp,
-                               .is_announced = t != NULL && announce_move(t, stamp, OUR_FRAME)};
+    struct thread_state *t = state_in_order();
+    return t != NULL ? begin_move(t, (uint64_t)block, OUR_FRAME) : (struct freed_note){0};
 }
 
-void record_realloc_fails(const void *block, struct freed_note freed)
+void record_realloc_fails(struct freed_note freed)
 {
-    const struct session_header *session = freed.stamp != 0 ? process_session() : NULL;
     if (freed.taken.row != 0) {
         book_put_back(&g_process->words, &freed.taken);
-    }
-    if (session != NULL &&
-        atomic_load_explicit(&session->recording, memory_order_relaxed) >= SESSION_RECORD_BYTES) {
-        record_bytes_put_back((uint64_t)block);
     }
 }
 
@@ -289,17 +272,13 @@ static NOINLINE void take_down_otherwise(struct thread_state *t,
                           .size_bytes = size_bytes,
                           .freed = freed};
     const uint32_t recording = what_to_record(t);
-    uint32_t level;
-    if (recording >= SESSION_RECORD_BYTES) {
-        if (record_bytes_keeps(t, &event, recording)) {
-            const bool is_free = event.kind == EVENT_FREE;
-            const uint32_t slot = is_free ? STACK_SLOT_NONE : record_slot_of_caller(t, caller);
-            record_bytes_send(t, &event, slot);
-        }
-    } else if (recording != SESSION_RECORD_SAMPLE) {
+    if (recording < SESSION_RECORD_SAMPLE) {
         pass_block(t, &event);
-    } else if (record_sampled_takes(t, &event, &level)) {
-        record_sampled_send(t, &event, record_slot_of_caller(t, caller), level);
+    } else if (record_sampled_keeps(t, &event, recording, false)) {
+        const bool is_free = event.kind == EVENT_FREE;
+        record_sampled_prepare(t, &event);
+        record_sampled_send(t, &event,
+                            is_free ? STACK_SLOT_NONE : record_slot_of_caller(t, caller));
     }
     guard_leave(t);
 }
@@ -308,22 +287,14 @@ static NOINLINE void take_down_free_otherwise(struct thread_state *t, uint64_t a
 {
     const uint32_t recording = what_to_record(t);
     struct event event = {.kind = EVENT_FREE, .address = address};
-    if (recording == SESSION_RECORD_SAMPLE) {
-        (void)record_sampled_free(t, address); // if false, the next event fails too
-    } else if (recording >= SESSION_RECORD_BYTES && record_bytes_keeps(t, &event, recording)) {
-        record_bytes_send(t, &event, STACK_SLOT_NONE);
+    if (recording >= SESSION_RECORD_SAMPLE && record_sampled_keeps(t, &event, recording, false)) {
+        record_sampled_send(t, &event, STACK_SLOT_NONE);
     }
 }
 
 // Reduce an event to the part to record while recording is stopped; false: nothing.
 static bool keep_of_stopped(struct event *event, uint32_t recording)
 {
-    if (recording >= SESSION_RECORD_BYTES) {
-        return true; // decided when it happened
-    }
-    if (recording == SESSION_RECORD_SAMPLE) {
-        return true; // sampling is decided when it is sent
-    }
     if (recording == SESSION_RECORD_NOTHING || event->kind == EVENT_ALLOC) {
         return false;
     }
@@ -390,17 +361,21 @@ static NOINLINE void without_guard(enum event_kind kind,
                               .freed = freed};
         struct thread_state *t = thread_way_state();
         const uint32_t recording = what_to_record(t);
-        if (recording >= SESSION_RECORD_BYTES && !record_bytes_keeps(t, &event, recording)) {
-            return;
-        }
-        if (book_is_kept(&t->producer)) {
+        if (recording >= SESSION_RECORD_SAMPLE) {
+            if (!record_sampled_keeps(t, &event, recording, true)) {
+                return;
+            }
+            event.stamp = BOOK_GIVEN_LATER;
+            expect_deferred(t, STAMP_MAX);
+        } else if (book_is_kept(&t->producer)) {
             if (!note_in_words(t, &event, recording)) {
                 return;
             }
         } else {
             date(t, &event);
         }
-        if (recording != SESSION_RECORD_ALL && !keep_of_stopped(&event, recording)) {
+        if (recording < SESSION_RECORD_SAMPLE && recording != SESSION_RECORD_ALL &&
+            !keep_of_stopped(&event, recording)) {
             return;
         }
         deferred_put(&t->deferred, &event, caller, t->max_frames);
@@ -517,21 +492,17 @@ static void send_deferred(struct thread_state *t, const struct deferred_event *d
         record_mapping_send(t, &deferred->mapping, 0);
         return;
     }
-    uint32_t level = 0;
     const bool is_block = deferred->event.kind != EVENT_MAPPING;
-    const uint32_t recording = what_to_record(t);
-    const bool may_sample = recording == SESSION_RECORD_SAMPLE;
-    if (is_block && may_sample && !record_sampled_takes(t, &deferred->event, &level)) {
-        return;
+    const bool is_chosen = is_block && what_to_record(t) >= SESSION_RECORD_SAMPLE;
+    if (is_chosen) {
+        record_sampled_prepare(t, &deferred->event);
     }
     const uint32_t slot = slot_of(t, &(struct stack_view){.frames = deferred->frames,
                                                           .count = deferred->count,
                                                           .flags = deferred->flags,
                                                           .name = deferred->name});
-    if (is_block && may_sample) {
-        record_sampled_send(t, &deferred->event, slot, level);
-    } else if (is_block && recording >= SESSION_RECORD_BYTES) {
-        record_bytes_send(t, &deferred->event, slot);
+    if (is_chosen) {
+        record_sampled_send(t, &deferred->event, slot);
     } else if (is_block) {
         take_down(t, &deferred->event, slot);
     } else if (slot != STACK_SLOT_NONE) {
@@ -548,10 +519,8 @@ void record_deferred(void *context, const struct deferred_event *deferred)
     t->producer.given_stamp = deferred->event.stamp;
     if (deferred->event.kind != EVENT_FREE) {
         send_deferred(t, deferred);
-    } else if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
-        (void)record_sampled_free(t, deferred->event.address); // if false, the next event fails too
-    } else if (what_to_record(t) >= SESSION_RECORD_BYTES) {
-        record_bytes_send(t, &deferred->event, STACK_SLOT_NONE);
+    } else if (what_to_record(t) >= SESSION_RECORD_SAMPLE) {
+        record_sampled_send(t, &deferred->event, STACK_SLOT_NONE);
     } else if (book_is_kept(&t->producer) && deferred->event.freed.stamp != 0) {
         take_down_free_since(t, deferred->event.address, deferred->event.freed);
     } else {
@@ -602,6 +571,6 @@ void record_forget_last(void)
         t->last_allocated = 0;
         t->last_freed = 0;
         t->is_watched = true;
-        record_bytes_stop_passing();
+        record_sampled_stop_passing();
     }
 }

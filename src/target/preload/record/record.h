@@ -29,8 +29,8 @@ void record_alloc(const struct unwind_regs *caller, const void *block, size_t si
 struct freed_note record_realloc_begins(const void *block);
 void record_realloc_ends(struct freed_note freed);
 
-// Note that the call failed and `block` is still allocated, before record_realloc_ends.
-void record_realloc_fails(const void *block, struct freed_note freed);
+// Note that the call failed and the block is still allocated, before record_realloc_ends.
+void record_realloc_fails(struct freed_note freed);
 
 // Record that `old_block` became `block`; neither is NULL. `freed` is from record_realloc_begins,
 // or zero.

@@ -15,8 +15,8 @@
 
 #include "base/compiler.h"
 #include "target/preload/record/record.h"
-#include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_guard.h"
+#include "target/preload/record/record_sampled.h"
 #include "target/producer/entry/lane_try.h"
 #include "target/unwind/walk/fast_path.h"
 
@@ -66,17 +66,19 @@ record_alloc_passes(struct thread_pass *pass, struct thread_state *t, size_t siz
     }
     // Else it is a forked child, or does not count now. The long way makes another budget.
     if (UNLIKELY(pass->generation != process_generation()) ||
-        UNLIKELY(process_recording() != SESSION_RECORD_BYTES)) {
+        UNLIKELY(process_recording() != SESSION_RECORD_SAMPLE)) {
         return false;
     }
     byte_sampler_count(thread_state_lane(t), size_bytes);
     return true;
 }
 
-// Whether the block is one that was not chosen, so that its free is not recorded; also NULL.
+// Whether the block is one that was not chosen, so that its free is not recorded. A forked child
+// does not have the words of its parent.
 ALWAYS_INLINE bool record_free_passes(const struct thread_pass *pass, const void *block)
 {
-    return pass->filter != NULL && !block_filter_may_have(pass->filter, (uint64_t)block);
+    return pass->directory != NULL && LIKELY(pass->generation == process_generation()) &&
+           book_try_is_unrecorded(pass->directory, (uint64_t)block);
 }
 
 // Do record_alloc for the caller of the hook that this is inlined into; returns the block. `t` is

@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "session/wire.h"
 #include "target/preload/record/record.h"
-#include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_sampled.h"
 #include "target/producer/entry/lane_entry.h"
@@ -21,8 +20,7 @@ ALWAYS_INLINE struct thread_state *enter_recording(uint64_t frame)
         return NULL;
     }
     const uint32_t recording = what_to_record(t);
-    if (recording != SESSION_RECORD_ALL && recording != SESSION_RECORD_SAMPLE &&
-        recording != SESSION_RECORD_BYTES) {
+    if (recording != SESSION_RECORD_ALL && recording != SESSION_RECORD_SAMPLE) {
         guard_leave(t);
         return NULL;
     }
@@ -61,17 +59,13 @@ static void take_down(struct thread_state *t,
                       const struct event *event)
 {
     const uint32_t recording = what_to_record(t);
-    uint32_t shift;
-    if (recording >= SESSION_RECORD_BYTES) {
+    if (recording >= SESSION_RECORD_SAMPLE) {
         struct event kept = *event;
-        if (record_bytes_keeps(t, &kept, recording)) {
+        if (record_sampled_keeps(t, &kept, recording, false)) {
             const bool is_free = kept.kind == EVENT_FREE;
+            record_sampled_prepare(t, &kept);
             const uint32_t slot = is_free ? STACK_SLOT_NONE : slot_of_named(t, caller, name_pc);
-            record_bytes_send(t, &kept, slot);
-        }
-    } else if (recording == SESSION_RECORD_SAMPLE) {
-        if (record_sampled_takes(t, event, &shift)) {
-            record_sampled_send(t, event, slot_of_named(t, caller, name_pc), shift);
+            record_sampled_send(t, &kept, slot);
         }
     } else {
         record_block(t, event, slot_of_named(t, caller, name_pc));

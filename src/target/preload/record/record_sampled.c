@@ -1,106 +1,169 @@
 // SPDX-License-Identifier: MIT
 #include "target/preload/record/record_sampled.h"
 
-#include "base/page_alloc.h"
 #include "target/preload/process/missed_events.h"
 #include "target/preload/process/process.h"
 #include "target/producer/entry/lane_entry.h"
-#include "target/producer/sampler.h"
 
-static _Atomic(struct unsampled_blocks *) g_unsampled_blocks;
+atomic_bool g_record_passes;
 
-// Return the table of this process's unsampled blocks; NULL: there is none yet, and `is_needed` is
-// false, or there is no memory. A forked child inherits its parent's table, whose blocks are not
-// the child's.
-static struct unsampled_blocks *unsampled_blocks_here(bool is_needed)
+static void set_pass(const struct thread_pass *pass)
 {
-    const uint64_t owner = process_generation() >> 32;
-    // Acquire: pairs with the release below; it is zeroed, and has its owner.
-    struct unsampled_blocks *table =
-        atomic_load_explicit(&g_unsampled_blocks, memory_order_acquire);
-    if (table != NULL && (table->owner == owner || owner == 0)) {
-        return table; // 0: another thread has just ended the recording
+    struct thread_pass *own = thread_way_pass();
+    if (own != NULL) {
+        *own = *pass;
     }
-    struct unsampled_blocks *fresh = is_needed ? page_alloc(UNSAMPLED_BYTES) : NULL;
-    if (fresh == NULL) {
-        return NULL;
-    }
-    fresh->owner = owner;
-    struct unsampled_blocks *old = table;
-    if (!atomic_compare_exchange_strong_explicit(&g_unsampled_blocks, &table, fresh,
-                                                 memory_order_acq_rel, memory_order_acquire)) {
-        page_free(fresh, UNSAMPLED_BYTES); // another thread was first
-        return table;
-    }
-    if (old != NULL) {
-        page_free(old, UNSAMPLED_BYTES); // an inherited table, which no thread has used here
-    }
-    return fresh;
 }
 
-static bool is_over(bool is_sent, enum event_kind kind)
+// Let the thread's next events take the shortest way. `t` may have been left by an unload of code:
+// then its generation is not the process's any more.
+static void pass_hot(const struct thread_state *t)
 {
-    if (!is_sent) {
-        process_leave();
-        missed_events_count(kind);
+    if (t->is_watched || !book_is_kept(&t->producer)) {
+        return;
     }
-    return !is_sent;
+    set_pass(&(struct thread_pass){
+        .directory = t->producer.words->directory,
+        .generation = t->generation,
+        .budget_bytes = byte_sampler_budget(&t->bytes, t->producer.lane),
+    });
+    atomic_store_explicit(&g_record_passes, true, memory_order_relaxed);
 }
 
-bool record_sampled_free(struct thread_state *t, uint64_t address)
+void record_sampled_stop_passing(void)
+{
+    set_pass(&(struct thread_pass){0});
+}
+
+// An event of the thread passes. In a handler, the interrupted hook has the lane.
+static void let_pass(struct thread_state *t, bool is_nested)
+{
+    if (!is_nested) {
+        lane_forget_latest(&t->producer);
+    }
+    pass_hot(t);
+}
+
+// Count a new block; true: it is chosen.
+static bool choose(struct thread_state *t, struct event *event)
 {
     struct lane_producer *p = &t->producer;
-    if (is_over(lane_enter(p), EVENT_FREE)) {
+    if (!book_is_kept(p)) {
+        byte_sampler_count(p->lane, event->size_bytes);
         return false;
     }
-    t->last_freed = address;
-    if (sampler_forgets(&t->sampler, unsampled_blocks_here(false), address)) {
-        lane_forget_latest(p);
-        return true;
+    event->level = p->level;
+    if (p->level > atomic_load_explicit(&p->lane->highest_level, memory_order_relaxed)) {
+        atomic_store_explicit(&p->lane->highest_level, p->level, memory_order_relaxed);
     }
-    const uint64_t from = p->pos;
-    const bool is_sent = lane_free(p, address);
-    lane_producer_note_free(p, from);
-    return !is_over(is_sent, EVENT_FREE);
+    byte_sampler_set_interval(&t->bytes, p->lane, book_interval(p->session, p->level));
+    return byte_sampler_chooses(&t->bytes, p->lane, event->size_bytes);
 }
 
-bool record_sampled_takes(struct thread_state *t, const struct event *event, uint32_t *level)
+// Take the word of a block that is about to be freed, unless it was taken before. Return whether
+// there is a free to count.
+static bool take_word(struct thread_state *t, uint64_t address, struct freed_note *freed)
 {
-    struct lane_producer *p = &t->producer;
-    if (event->kind == EVENT_REALLOC) {
-        p->given_stamp = event->freed.stamp;
-        const bool is_sent = record_sampled_free(t, event->old_address);
-        p->given_stamp = event->stamp;
-        if (!is_sent) {
-            missed_events_count(EVENT_ALLOC);
-            return false;
-        }
+    if (freed->stamp == 0 && book_is_kept(&t->producer)) {
+        *freed = (struct freed_note){.stamp = 1, .taken = book_take(t->producer.words, address)};
     }
-    if (is_over(lane_enter(p), EVENT_ALLOC)) {
-        return false;
-    }
-    t->last_allocated = event->address;
-    struct unsampled_blocks *table = unsampled_blocks_here(p->level != 0);
-    if (sampler_takes(&t->sampler, table, event->address, event->size_bytes, level)) {
+    // Of a block of a handler, who allocated it counts both.
+    return freed->taken.row != 0 && freed->taken.row != BOOK_ROW_LATER;
+}
+
+static bool keeps_free(struct thread_state *t, struct event *event, bool is_nested)
+{
+    if (take_word(t, event->address, &event->freed)) {
         return true;
     }
-    lane_forget_latest(p);
+    t->last_freed = event->address;
+    let_pass(t, is_nested);
     return false;
 }
 
-void record_sampled_send(struct thread_state *t,
-                         const struct event *event,
-                         uint32_t slot,
-                         uint32_t level)
+static bool
+keeps_block(struct thread_state *t, struct event *event, uint32_t recording, bool is_nested)
+{
+    const bool is_move = event->kind == EVENT_REALLOC;
+    const bool is_freed = is_move && take_word(t, event->old_address, &event->freed);
+    if (is_move && !is_freed) {
+        t->last_freed = event->old_address;
+    }
+    if (recording == SESSION_RECORD_SAMPLE && choose(t, event)) {
+        if (is_nested) {
+            book_put_later(t->producer.words, event->address, event->size_bytes);
+        }
+        event->kind = is_freed ? EVENT_REALLOC : EVENT_ALLOC;
+        return true;
+    }
+    if (is_freed) {
+        // The old block is still the latest: its free, sent next, tells whether it was temporary.
+        *event = (struct event){
+            .kind = EVENT_FREE, .address = event->old_address, .freed = event->freed};
+        return true;
+    }
+    t->last_allocated = event->address;
+    let_pass(t, is_nested);
+    return false;
+}
+
+bool record_sampled_keeps(struct thread_state *t,
+                          struct event *event,
+                          uint32_t recording,
+                          bool is_nested)
+{
+    if (!is_nested) {
+        if (!lane_enter(&t->producer)) {
+            process_leave();
+            missed_events_count(event->kind);
+            return false;
+        }
+        if (t->producer.level != 0) {
+            lane_producer_relax(&t->producer);
+        }
+    }
+    return event->kind == EVENT_FREE ? keeps_free(t, event, is_nested)
+                                     : keeps_block(t, event, recording, is_nested);
+}
+
+static bool send_free(struct thread_state *t, uint64_t address, struct freed_note freed)
 {
     struct lane_producer *p = &t->producer;
-    if (slot == STACK_SLOT_NONE) {
-        missed_events_count(EVENT_ALLOC);
-        return;
+    if (t->last_allocated != address || t->last_freed != 0) { // the thread had events since
+        lane_forget_latest(p);
     }
-    const uint64_t size_bytes = event->size_bytes;
-    const bool is_sent = level == 0
-                             ? lane_allocate(p, event->address, size_bytes, slot)
-                             : lane_allocate_sampled(p, event->address, size_bytes, slot, level);
-    (void)is_over(is_sent, EVENT_ALLOC);
+    const uint64_t from = p->pos;
+    const bool is_sent = lane_free_since(p, address, freed);
+    lane_producer_note_free(p, from);
+    t->last_freed = address;
+    pass_hot(t);
+    return is_sent;
+}
+
+static bool send_block(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    t->last_allocated = event->address;
+    t->last_freed = 0; // until the thread's next free, which is not to pass unseen
+    record_sampled_stop_passing();
+    record_sampled_prepare(t, event);
+    return lane_allocate_chosen(&t->producer, event->address, event->size_bytes, slot);
+}
+
+void record_sampled_send(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    bool is_sent = true;
+    if (event->kind == EVENT_FREE) {
+        is_sent = send_free(t, event->address, event->freed);
+    } else if (event->kind == EVENT_REALLOC) {
+        is_sent = send_free(t, event->old_address, event->freed);
+    }
+    if (is_sent && event->kind != EVENT_FREE && slot != STACK_SLOT_NONE) {
+        is_sent = send_block(t, event, slot);
+    } else if (event->kind != EVENT_FREE && slot == STACK_SLOT_NONE) {
+        missed_events_count(EVENT_ALLOC);
+    }
+    if (!is_sent) {
+        process_leave();
+        missed_events_count(event->kind);
+    }
 }

@@ -145,13 +145,29 @@ bool book_define_row(struct lane_producer *p, uint32_t slot)
     if (word == NULL) {
         return false;
     }
-    const uint32_t row = process_words_new_row(p->words);
-    p->rows[slot] = row;
+    const uint32_t row = process_words_new_row(p->words, p->row_level);
+    p->rows[slot] = row != 0 ? row | p->row_level << WORD_ROW_BITS : 0;
     if (row != 0) {
-        word[0] = wire_word(WIRE_ROW, slot | (uint64_t)row << WIRE_SLOT_BITS);
+        word[0] = wire_row(slot, row, p->row_level);
         lane_producer_advance(p, 1);
     }
     return true; // its caller publishes
+}
+
+// Return the row of the stack in `slot` for blocks of the level of now; 0: there is none. false:
+// the recording has ended.
+static bool row_of(struct lane_producer *p, uint32_t slot, uint32_t *out)
+{
+    if (UNLIKELY(p->rows[slot] >> WORD_ROW_BITS != p->row_level) && !book_define_row(p, slot)) {
+        return false;
+    }
+    *out = p->rows[slot] & WORD_ROW_MAX;
+    return true;
+}
+
+uint64_t book_interval(const struct session_header *session, uint32_t level)
+{
+    return max_u64(session->sample_bytes, sampling_interval(level));
 }
 
 // Forget what was counted. The counter keeps its row.
@@ -247,9 +263,75 @@ finish(struct lane_producer *p, struct book_counter *counter, uint64_t size_byte
     return LIKELY(p->open_scopes == 0 && size_bytes < BOOK_TRY_MAX) || send(p, counter);
 }
 
+// Send one block, which was chosen. false: the recording has ended.
+static bool send_chosen(struct lane_producer *p, const struct book_counter *one, uint64_t weight)
+{
+    uint64_t record[BOOK_WORDS_MAX];
+    const uint32_t words = book_record_weighted(one, weight, record);
+    uint64_t *to = lane_producer_reserve(p, words);
+    if (to == NULL) {
+        return false;
+    }
+    __builtin_memcpy(to, record, words * sizeof(*to));
+    lane_producer_advance(p, words);
+    lane_producer_publish(p);
+    return true;
+}
+
+static NOINLINE bool
+count_chosen(struct lane_producer *p, const struct word_block *block, uint64_t weight)
+{
+    const uint32_t peak_number = shared_sum_number(&p->session->sum);
+    struct book_counter one = {.row = block->row,
+                               .peak_number = peak_number,
+                               .sizes_used = 1,
+                               .size_buckets = {(uint8_t)bucket_of(block->size_bytes)},
+                               .sizes = {book_cell_with(0, block->size_bytes)}};
+    change_sum(p, (int64_t)(weight * block->size_bytes));
+    return send_chosen(p, &one, weight) &&
+           (!book_lists_blocks(p) || book_block_born(p, block, peak_number));
+}
+
+static NOINLINE bool count_chosen_freed(struct lane_producer *p,
+                                        const struct word_block *block,
+                                        uint64_t weight,
+                                        bool is_temporary)
+{
+    const uint64_t life_ms = p->now_ms > block->birth_ms ? p->now_ms - block->birth_ms : 0;
+    const uint64_t cell = book_cell_with(0, block->size_bytes);
+    shared_sum_before_free(&p->session->sum, &p->lane->sum_part);
+    struct book_counter one = {.row = block->row,
+                               .peak_number = shared_sum_number(&p->session->sum),
+                               .lives_used = 1,
+                               .life_buckets = {(uint8_t)bucket_of(life_ms)},
+                               .lives = {cell},
+                               .temporary = is_temporary ? cell : 0};
+    if (block->birth_ms < p->slice_ms) {
+        const uint64_t slice = block->birth_ms >> p->slice_bits;
+        one.born[0] = (uint32_t)(slice << p->slice_bits >> BOOK_COHORT_BITS);
+        one.cohorts[0] = cell;
+        one.cohorts_used = 1;
+    }
+    change_sum(p, -(int64_t)(weight * block->size_bytes));
+    return send_chosen(p, &one, weight) &&
+           (!book_lists_blocks(p) || book_block_freed(p, block, one.peak_number));
+}
+
+// Return how many blocks one of the row stands for; 0: one, and it may be counted with others.
+static uint64_t weight_of(const struct lane_producer *p, uint32_t row, uint64_t size_bytes)
+{
+    const uint32_t level = process_words_row_level(p->words, row);
+    const uint64_t weight = block_weight(size_bytes, book_interval(p->session, level));
+    return weight == 1 && level == 0 ? 0 : weight;
+}
+
 static bool count_allocated(struct lane_producer *p, const struct word_block *block)
 {
     const uint64_t size_bytes = block->size_bytes;
+    const uint64_t weight = weight_of(p, block->row, size_bytes);
+    if (UNLIKELY(weight != 0)) {
+        return count_chosen(p, block, weight);
+    }
     const uint32_t bucket = bucket_of(size_bytes);
     struct book_counter *counter = counter_of(p, block->row);
     uint32_t cell = counter != NULL ? book_size_cell(p, counter, bucket) : BOOK_SIZES;
@@ -269,6 +351,10 @@ static bool count_allocated(struct lane_producer *p, const struct word_block *bl
 static bool count_freed(struct lane_producer *p, const struct word_block *block, bool is_temporary)
 {
     const uint64_t size_bytes = block->size_bytes;
+    const uint64_t weight = weight_of(p, block->row, size_bytes);
+    if (UNLIKELY(weight != 0)) {
+        return count_chosen_freed(p, block, weight, is_temporary);
+    }
     uint32_t cohort;
     shared_sum_before_free(&p->session->sum, &p->lane->sum_part);
     struct book_counter *counter = counter_of(p, block->row);
@@ -318,8 +404,10 @@ static NOINLINE void lose(struct lane_producer *p)
 bool book_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
     struct words_ended ended;
-    const struct word_block block = {
-        .address = address, .size_bytes = size_bytes, .birth_ms = p->now_ms, .row = p->rows[slot]};
+    struct word_block block = {.address = address, .size_bytes = size_bytes, .birth_ms = p->now_ms};
+    if (!row_of(p, slot, &block.row)) {
+        return false;
+    }
     const bool is_put = put_block(p->words, &block, &ended);
     if (UNLIKELY(!is_put || block.row == 0)) {
         lose(p);
@@ -391,8 +479,10 @@ bool book_allocate_later(struct lane_producer *p,
                          uint64_t size_bytes,
                          uint32_t slot)
 {
-    struct word_block block = {
-        .address = address, .size_bytes = size_bytes, .birth_ms = p->now_ms, .row = p->rows[slot]};
+    struct word_block block = {.address = address, .size_bytes = size_bytes, .birth_ms = p->now_ms};
+    if (!row_of(p, slot, &block.row)) {
+        return false;
+    }
     if (block.row == 0) {
         lose(p);
         return true;

@@ -24,6 +24,9 @@
 // another thread may free them before their event is counted (record.c). Who frees such a block
 // counts nothing; who allocated it finds the word gone, and counts both.
 //
+// Sampling. A row is of one level (sampling_level.h), that of the thread when it got its number. A
+// block of a row with a weight is sent alone at once, and its weight says how often it counts.
+//
 // Context: T, the lane's thread under the guard, after lane_enter; book_take and book_put_back
 // also without. False: the recording has ended.
 #pragma once
@@ -69,7 +72,10 @@ void book_leave_image(const struct process_words *words,
                       struct session_header *session,
                       uint32_t slot);
 
-// Give the stack in `slot` a row, and tell the recorder.
+// Return the interval of that level in this session; 0: every block is recorded.
+uint64_t book_interval(const struct session_header *session, uint32_t level);
+
+// Give the stack in `slot` a row of the thread's level, and tell the recorder.
 bool book_define_row(struct lane_producer *p, uint32_t slot) MUST_USE;
 
 // Count a block of the stack in `slot`, after the allocator returned it.

@@ -24,7 +24,7 @@ struct book_at {
 
 // Find the words of an address. false: it has no region.
 ALWAYS_INLINE bool
-book_try_find(const struct lane_producer *p, uint64_t address, struct book_at *out)
+book_try_find(_Atomic(struct words_region *) *directory, uint64_t address, struct book_at *out)
 {
     // Rotated, so that it is too large if it is not a multiple of 8, or beyond the last region.
     const uint64_t rotated = address >> 3 | address << 61;
@@ -33,7 +33,7 @@ book_try_find(const struct lane_producer *p, uint64_t address, struct book_at *o
     }
     // Relaxed: as in process_words_find.
     out->region =
-        atomic_load_explicit(p->directory + (address >> WORDS_REGION_BITS), memory_order_relaxed);
+        atomic_load_explicit(directory + (address >> WORDS_REGION_BITS), memory_order_relaxed);
     if (UNLIKELY(out->region == NULL)) {
         return false;
     }
@@ -80,6 +80,24 @@ ALWAYS_INLINE bool book_is_at(uint64_t seen, uint64_t address, uint32_t grain_bi
     return LIKELY(word_row(seen) != 0) && LIKELY(((seen << 3 ^ address) & mask) == 0);
 }
 
+// Whether no block with a word starts at the address. false also if it has no region: then it may
+// have an entry.
+ALWAYS_INLINE bool book_try_is_unrecorded(_Atomic(struct words_region *) *directory,
+                                          uint64_t address)
+{
+    struct book_at at;
+    if (!book_try_find(directory, address, &at)) {
+        return false;
+    }
+    if (LIKELY(at.note == 0)) {
+        return true;
+    }
+    const uint64_t fine = book_fine_seen(&at);
+    return LIKELY(!book_is_at(fine, address, WORDS_FINE_BITS)) && fine != WORD_MARKER &&
+           LIKELY(!book_is_at(book_middle_seen(&at), address, WORDS_MIDDLE_BITS)) &&
+           LIKELY(!book_is_at(book_coarse_seen(&at), address, WORDS_COARSE_BITS));
+}
+
 // Whether the place of a new block is empty in the table `own`, and no other word starts at its
 // address.
 ALWAYS_INLINE bool
@@ -124,7 +142,7 @@ book_try_place(const struct lane_producer *p, uint64_t address, uint64_t size_by
 {
     struct book_at at;
     _Atomic uint64_t *word;
-    if (!book_try_find(p, address, &at)) {
+    if (!book_try_find(p->directory, address, &at)) {
         return NULL;
     }
     if (LIKELY(size_bytes < 1u << WORDS_MIDDLE_BITS)) {
@@ -219,7 +237,7 @@ ALWAYS_INLINE bool
 book_try_word(const struct lane_producer *p, uint64_t address, struct book_found *out)
 {
     struct book_at at;
-    if (!book_try_find(p, address, &at)) {
+    if (!book_try_find(p->directory, address, &at)) {
         return false;
     }
     if (UNLIKELY(at.note != BOOK_NOTE_FINE)) {

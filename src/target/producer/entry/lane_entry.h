@@ -45,11 +45,13 @@ lane_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, ui
            book_allocate(p, address, size_bytes, slot);
 }
 
-// Record a block that was chosen at this level, see order_allocate_sampled.
-MUST_USE ALWAYS_INLINE bool lane_allocate_sampled(
-    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t level)
+// Record a block that was chosen (sampling_level.h). The thread keeps a book.
+MUST_USE static inline bool
+lane_allocate_chosen(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
-    return lane_enter(p) && order_allocate_sampled(p, address, size_bytes, slot, level);
+    return lane_enter(p) &&
+           (p->given_stamp == 0 ? book_allocate(p, address, size_bytes, slot)
+                                : book_allocate_later(p, address, size_bytes, slot));
 }
 
 // Record the free of a block, before the allocator is called.

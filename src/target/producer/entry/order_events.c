@@ -19,25 +19,6 @@ bool order_allocate_slowly(struct lane_producer *p,
     return true;
 }
 
-bool order_allocate_sampled(
-    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t level)
-{
-    if (UNLIKELY(size_bytes >> WIRE_SAMPLED_SIZE_BITS != 0)) {
-        return order_allocate(p, address, size_bytes, slot);
-    }
-    uint64_t *word = lane_producer_reserve_event(p, 3);
-    if (UNLIKELY(word == NULL)) {
-        return false;
-    }
-    word[0] = wire_word(WIRE_ALLOC_SAMPLED, address);
-    word[1] = wire_slot_size(slot, size_bytes);
-    word[2] = level;
-    lane_producer_advance(p, 3);
-    lane_producer_publish(p);
-    p->last_allocated = address;
-    return true;
-}
-
 // Send one record for the free of `old_address` and the allocation.
 static bool pass_reallocation(struct lane_producer *p,
                               uint64_t old_address,

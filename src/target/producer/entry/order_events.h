@@ -28,14 +28,6 @@ bool order_allocate_slowly(struct lane_producer *p,
                            uint64_t size_bytes,
                            uint32_t slot) MUST_USE;
 
-// Send a block that was chosen at this level, 0: by --sample (sampling_level.h). So large a block
-// that it was certain to be chosen is sent as any other.
-bool order_allocate_sampled(struct lane_producer *p,
-                            uint64_t address,
-                            uint64_t size_bytes,
-                            uint32_t slot,
-                            uint32_t level) MUST_USE;
-
 // Send a reallocation; `slot` names the new block's stack.
 bool order_reallocate(struct lane_producer *p,
                       uint64_t old_address,

@@ -586,9 +586,39 @@ static void births_ascend_and_never_wrap(void **state)
     }
 }
 
+// Rows have numbers of their own, in ranges of one level each, until there are no more.
+static void a_row_says_its_level(void **state)
+{
+    (void)state;
+    int fd;
+    struct process_words *words;
+    open_words(&fd, &words, NULL);
+    uint8_t *levels = calloc(WORD_ROW_MAX + 1, 1); // by row: 1 + level
+    assert_non_null(levels);
+    uint64_t rows = 0;
+    for (uint32_t i = 0;; i++) {
+        const uint32_t level = i % 16384 == 0 ? i / 16384 % (LANE_LEVEL_MAX + 1) : i % 2;
+        const uint32_t row = process_words_new_row(words, level);
+        if (row == 0) {
+            break;
+        }
+        assert_true(row < WORD_ROW_MAX && levels[row] == 0);
+        levels[row] = (uint8_t)(1 + level);
+        assert_int_equal(process_words_row_level(words, row), level);
+        rows++;
+    }
+    assert_true(rows > WORD_ROW_MAX - 20 * WORD_RANGE_ROWS); // ranges that others began
+    for (uint32_t row = 1; row < WORD_ROW_MAX; row++) {
+        assert_true(levels[row] == 0 || levels[row] == 1 + process_words_row_level(words, row));
+    }
+    free(levels);
+    (void)close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_row_says_its_level),
         cmocka_unit_test(each_free_finds_its_block),
         cmocka_unit_test(sizes_are_exact),
         cmocka_unit_test(what_has_no_place_is_refused),

@@ -471,11 +471,34 @@ void process_words_map_leanly(struct process_words *words, bool is_nested)
     }
 }
 
-uint32_t process_words_new_row(struct process_words *words)
+// Take a range of rows. Return its first number; 0: there are no more.
+static uint32_t take_range(struct process_words *words, uint32_t level)
 {
-    // Relaxed: a number orders nothing. Of numbers beyond the last one none is used.
-    const uint32_t before = atomic_load_explicit(&words->row_count, memory_order_relaxed);
-    return before < WORD_ROW_MAX - 1
-               ? 1 + atomic_fetch_add_explicit(&words->row_count, 1, memory_order_relaxed)
-               : 0;
+    // Relaxed: a number orders nothing.
+    const uint32_t range =
+        atomic_load_explicit(&words->range_count, memory_order_relaxed) < WORD_RANGES
+            ? atomic_fetch_add_explicit(&words->range_count, 1, memory_order_relaxed)
+            : WORD_RANGES;
+    if (range >= WORD_RANGES) {
+        return 0;
+    }
+    atomic_store_explicit(words->range_levels + range, (uint8_t)level, memory_order_relaxed);
+    return range * WORD_RANGE_ROWS + (range == 0); // rows begin at 1
+}
+
+uint32_t process_words_new_row(struct process_words *words, uint32_t level)
+{
+    _Atomic uint32_t *next = words->next_rows + level;
+    uint32_t row = atomic_load_explicit(next, memory_order_relaxed);
+    for (;;) {
+        const bool is_in_range = row % WORD_RANGE_ROWS != 0;
+        const uint32_t taken = is_in_range ? row : take_range(words, level);
+        if (taken == 0 || taken >= WORD_ROW_MAX) {
+            return 0; // the last one stands for blocks whose row comes later
+        }
+        if (atomic_compare_exchange_weak_explicit(next, &row, taken + 1, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            return taken;
+        }
+    }
 }

@@ -30,6 +30,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "session/books/block_entries.h"
+#include "session/books/sampling_level.h"
 
 // How to get a descriptor of the file that has the words from `base` on: -errno, or one that the
 // caller closes.
@@ -54,8 +55,10 @@ struct process_words {
     _Atomic(_Atomic(struct words_region *) *) custom_directory;
     struct words_file *file; // NULL: not open, or wiped by a fork
     struct words_source source;
-    uint32_t process;                   // names the process in the file
-    _Atomic uint32_t row_count;         // numbers that were taken
+    uint32_t process;                               // names the process in the file
+    _Atomic uint32_t range_count;                   // ranges of rows that were taken
+    _Atomic uint32_t next_rows[LANE_LEVEL_MAX + 1]; // by level; of a multiple of a range: none
+    _Atomic uint8_t range_levels[WORD_RANGES];
     const _Atomic uint32_t *tiny_below; // borrowed; enum words_tiny_below; NULL: wiped by a fork
     _Atomic uint32_t taken;             // regions that were taken
     _Atomic bool has_refused;           // a region could not be mapped
@@ -100,8 +103,14 @@ void process_words_foresee(struct process_words *words);
 // be one that the parent was in. From then on no region is mapped, and a chunk is mapped alone.
 void process_words_map_leanly(struct process_words *words, bool is_nested);
 
-// Return the next number of a row; 0: there are no more.
-uint32_t process_words_new_row(struct process_words *words);
+// Return the next number of a row whose blocks are chosen at that level; 0: there are no more.
+uint32_t process_words_new_row(struct process_words *words, uint32_t level);
+
+ALWAYS_INLINE uint32_t process_words_row_level(const struct process_words *words, uint32_t row)
+{
+    // Relaxed: the level was stored before the row's first word.
+    return atomic_load_explicit(words->range_levels + row / WORD_RANGE_ROWS, memory_order_relaxed);
+}
 
 // Return a chunk of entries, NULL if it is not mapped.
 ALWAYS_INLINE struct entry_bucket *process_words_chunk_find(const struct process_words *words,
