@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "base/order.h"
 #include "session/wire.h"
 
@@ -66,7 +67,7 @@ list_freed(struct block_list *list, const struct named_block *named, uint64_t fr
         return ERR_OK;
     }
     struct rec_block block = listed(named, REC_BLOCK_PEAK);
-    block.freed_ms = freed_ms;
+    block.freed_ms = max_u64(freed_ms, block.born_ms); // a hostile program may state anything
     return rec_block_vec_push(&list->freed, block);
 }
 
@@ -182,7 +183,9 @@ uint64_t block_list_clip(const struct row_table *rows, struct rec_block_vec *blo
             at_peak = row->peak_blocks;
             row_before = block.row;
         }
-        removed += clip(&block, REC_BLOCK_END, &live);
+        const bool is_uncounted = clip(&block, REC_BLOCK_END, &live);
+        block.flags = is_uncounted ? 0 : block.flags; // when it was freed is unknown
+        removed += is_uncounted;
         removed += clip(&block, REC_BLOCK_PEAK, &at_peak);
         if (block.flags != 0) {
             blocks->items[kept++] = block;
