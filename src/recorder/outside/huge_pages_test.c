@@ -27,7 +27,7 @@ static bool read_drawn(void *context, uint64_t address, void *out, size_t size_b
     assert_true(drawn->absent_range == 0 || address / HUGE != drawn->absent_range);
     drawn->reads++;
     memset(out, 0, size_bytes);
-    ((char *)out)[size_bytes - 1] = address / PAGE_GRAIN % drawn->written_each == 0;
+    ((uint8_t *)out)[size_bytes - 1] = address / PAGE_GRAIN % drawn->written_each == 0;
     return true;
 }
 

@@ -116,7 +116,7 @@ static void moments_leave_the_inverse_of_the_weight(void **state)
 {
     (void)state;
     for (uint64_t interval = 16; interval <= BLOCK_WEIGHT_INTERVAL_MAX; interval *= 2) {
-        const double mean = (double)(interval * 9 / 16);
+        const double mean = (double)interval * 9 / 16;
         for (uint64_t size = 0; block_weight(size, interval) > 1; size += 1 + size / 7) {
             const double moment = -expm1(-((double)size + 1) / mean);
             const double wanted = 1 / (double)block_weight(size, interval);
