@@ -52,7 +52,9 @@ static int compare_families(const struct sibling *a, const struct sibling *b)
     return order_u64(a->process, b->process)
                ?: compare_names(a->name, b->name)
                ?: order_u64(a->subcommand.len, b->subcommand.len)
-               ?: memcmp(a->subcommand.data, b->subcommand.data, a->subcommand.len);
+               ?: (a->subcommand.len > 0
+                       ? memcmp(a->subcommand.data, b->subcommand.data, a->subcommand.len)
+                       : 0); // neither has one
 }
 
 static int compare_processes(const void *left, const void *right)
