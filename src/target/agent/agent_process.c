@@ -23,10 +23,9 @@
 #include "target/agent/agent_modules.h"
 #include "target/agent/agent_original.h"
 #include "target/agent/agent_outer.h"
-#include "target/preload/process/address_limit.h"
 #include "target/preload/process/process.h"
+#include "target/preload/record/address_limit.h"
 #include "target/preload/record/record_exit.h"
-#include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_mapping.h"
 #include "thread_way.h"
 
@@ -123,10 +122,9 @@ uint64_t agent_on_limit(struct agent_call *call, enum agent_hook hook)
     const uint64_t *a = call->arguments;
     if (thread_here() != NULL && (process_session() != NULL || process_join())) {
         if (hook == AGENT_SETRLIMIT) {
-            address_limit_expect((unsigned)a[0], (const struct rlimit *)a[1], guard_is_nested());
+            address_limit_expect((unsigned)a[0], (const struct rlimit *)a[1]);
         } else {
-            address_limit_expect_of((int32_t)a[0], (unsigned)a[1], (const struct rlimit *)a[2],
-                                    guard_is_nested());
+            address_limit_expect_of((int32_t)a[0], (unsigned)a[1], (const struct rlimit *)a[2]);
         }
     }
     return agent_call_original(call);

@@ -57,7 +57,7 @@ static void forget_room(char *room)
 // Note the room of a window that is ours by now.
 static void note_room(const struct process_words *words, char *room)
 {
-    bool is_noted = room == NULL;
+    bool is_noted = false;
     for (uint32_t i = 0; i < ROOMS_MAX && !is_noted; i++) {
         char *none = NULL;
         is_noted = atomic_compare_exchange_strong_explicit(
@@ -178,7 +178,7 @@ static uint64_t window_of(struct process_words *words, uint32_t index, bool has_
     if (fresh == 0 ||
         atomic_compare_exchange_strong_explicit(words->windows + index, &window, fresh,
                                                 memory_order_relaxed, memory_order_relaxed)) {
-        if (fresh != 0 && mapped_words(&words->source) == NULL) {
+        if (window_room(fresh) != NULL && mapped_words(&words->source) == NULL) {
             note_room(words, window_room(fresh));
         }
         return fresh != 0 ? fresh : window;

@@ -99,8 +99,8 @@ struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t c
 void process_words_foresee(struct process_words *words);
 
 // Give back the room that no region and no chunk uses, because the program limits its address
-// space: that of ancestors, too, unless the caller has interrupted a hook (`is_nested`), which may
-// be one that the parent was in. From then on no region is mapped, and a chunk is mapped alone.
+// space. From then on no region is mapped, and a chunk is mapped alone. The ancestors' room goes,
+// too, unless the caller has interrupted a hook (`is_nested`): the parent may have been in it.
 void process_words_map_leanly(struct process_words *words, bool is_nested);
 
 // Return the next number of a row whose blocks are chosen at that level; 0: there are no more.

@@ -12,12 +12,12 @@
 #pragma once
 
 #include <asm/resource.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/sys.h"
 #include "target/preload/process/process.h"
+#include "target/preload/record/record_guard.h"
 
 // As in the kernel; libc's header declares the functions, with other types.
 struct rlimit {
@@ -25,21 +25,20 @@ struct rlimit {
     uint64_t rlim_max;
 };
 
-// Prepare for setrlimit with these arguments. `is_nested`: the caller has interrupted a hook.
-static inline void
-address_limit_expect(unsigned resource, const struct rlimit *limit, bool is_nested)
+// Prepare for setrlimit with these arguments.
+static inline void address_limit_expect(unsigned resource, const struct rlimit *limit)
 {
     if (resource == RLIMIT_AS && limit != NULL && limit->rlim_cur != RLIM_INFINITY) {
         session_map_leanly(process_mapping());
-        process_words_map_leanly(&g_process->words, is_nested);
+        process_words_map_leanly(&g_process->words, guard_is_nested());
     }
 }
 
 // Prepare for prlimit with these arguments.
 static inline void
-address_limit_expect_of(int32_t pid, unsigned resource, const struct rlimit *limit, bool is_nested)
+address_limit_expect_of(int32_t pid, unsigned resource, const struct rlimit *limit)
 {
     if (pid == 0 || pid == sys_getpid()) {
-        address_limit_expect(resource, limit, is_nested);
+        address_limit_expect(resource, limit);
     }
 }
