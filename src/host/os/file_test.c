@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "host/os/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -13,37 +12,8 @@
 
 #include <cmocka.h>
 
-#include "base/test_support/open_files.h"
+#include "base/test_support/group_folder.h"
 #include "host/os/new_file.h"
-
-// Each test runs in its own directory and removes its files.
-static char scratch[] = "/tmp/cairn-file-test-XXXXXX";
-
-static int enter_scratch(void **state)
-{
-    return open_files_note(state) == 0 && mkdtemp(scratch) != NULL && chdir(scratch) == 0 ? 0 : -1;
-}
-
-static int leave_scratch(void **state)
-{
-    if (chdir("/") != 0 || rmdir(scratch) != 0) {
-        perror(scratch);
-        exit(EXIT_FAILURE); // as open_files_expect does
-    }
-    return open_files_expect(state);
-}
-
-static size_t entry_count(const char *directory)
-{
-    DIR *entries = opendir(directory);
-    assert_non_null(entries);
-    size_t count = 0;
-    while (readdir(entries) != NULL) {
-        count++;
-    }
-    assert_int_equal(closedir(entries), 0);
-    return count - 2; // . and ..
-}
 
 static struct bytes bytes_of(const char *text)
 {
@@ -85,7 +55,7 @@ static void failures_name_the_file(void **state)
     assert_int_equal(file_read(".", 10, &got, &info), ERR_IO);
     assert_int_equal(info.errno_value, EISDIR);
     assert_int_equal(file_replace("no/where", bytes_of(""), &info), ERR_NOT_FOUND);
-    assert_int_equal(entry_count("."), 0);
+    assert_int_equal(group_folder_count("."), 0);
 }
 
 static void parents_are_made_once(void **state)
@@ -94,7 +64,7 @@ static void parents_are_made_once(void **state)
     for (int round = 0; round < 2; round++) {
         assert_int_equal(file_make_parents("a/b//c/file", NULL), ERR_OK);
     }
-    assert_int_equal(entry_count("a/b/c"), 0);
+    assert_int_equal(group_folder_count("a/b/c"), 0);
     assert_int_equal(file_make_parents("plain", NULL), ERR_OK);
     assert_int_equal(file_make_parents("/", NULL), ERR_OK);
     assert_int_equal(file_make_parents("/tmp/x", NULL), ERR_OK);
@@ -172,7 +142,7 @@ static void names_are_made_absolute(void **state)
         CLEANUP(strbuf_release) struct strbuf absolute = {0};
         CLEANUP(strbuf_release) struct strbuf want = {0};
         const bool is_here = cases[i].absolute[0] == '.';
-        strbuf_printf(&want, "%s%s", is_here ? scratch : "", cases[i].absolute + is_here);
+        strbuf_printf(&want, "%s%s", is_here ? g_group_folder : "", cases[i].absolute + is_here);
         assert_int_equal(file_absolute_path(cases[i].path, &absolute, &info), ERR_OK);
         assert_string_equal(strbuf_text(&absolute), strbuf_text(&want));
         assert_string_equal(path_file_name(cases[i].path), cases[i].name);
@@ -230,5 +200,5 @@ int main(void)
         cmocka_unit_test(whatever_changes_a_file_changes_its_identity),
         cmocka_unit_test(cleanups_accept_nothing_and_keep_errno),
     };
-    return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+    return cmocka_run_group_tests(tests, group_folder_enter, group_folder_leave);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "host/os/new_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -16,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/test_support/open_files.h"
+#include "base/test_support/group_folder.h"
 #include "host/os/file.h"
 
 // Whether the file system supports nameless files. Replaces the C library's open().
@@ -50,35 +49,6 @@ static int allow_nameless(void **state)
     return 0;
 }
 
-// Each test runs in its own directory and removes its files.
-static char scratch[] = "/tmp/cairn-new-file-test-XXXXXX";
-
-static int enter_scratch(void **state)
-{
-    return open_files_note(state) == 0 && mkdtemp(scratch) != NULL && chdir(scratch) == 0 ? 0 : -1;
-}
-
-static int leave_scratch(void **state)
-{
-    if (chdir("/") != 0 || rmdir(scratch) != 0) {
-        perror(scratch);
-        exit(EXIT_FAILURE); // as open_files_expect does
-    }
-    return open_files_expect(state);
-}
-
-static size_t entry_count(const char *directory)
-{
-    DIR *entries = opendir(directory);
-    assert_non_null(entries);
-    size_t count = 0;
-    while (readdir(entries) != NULL) {
-        count++;
-    }
-    assert_int_equal(closedir(entries), 0);
-    return count - 2; // . and ..
-}
-
 static void assert_content(const char *path, const char *want)
 {
     CLEANUP(strbuf_release) struct strbuf got = {0};
@@ -101,7 +71,7 @@ static void replacing_shows_the_old_or_the_new_content(void **state)
     assert_true(fputs("new", r.stream) >= 0);
     assert_int_equal(fflush(r.stream), 0);
     assert_content("f", "old");
-    assert_int_equal(entry_count("."), g_has_nameless ? 1 : 2);
+    assert_int_equal(group_folder_count("."), g_has_nameless ? 1 : 2);
     assert_int_equal(replacement_commit(&r, true, NULL), ERR_OK);
     assert_content("f", "new");
     replacement_abandon(&r);
@@ -111,7 +81,7 @@ static void replacing_shows_the_old_or_the_new_content(void **state)
     assert_true(fputs("never", r.stream) >= 0);
     replacement_abandon(&r);
     assert_content("f", "new");
-    assert_int_equal(entry_count("."), 1);
+    assert_int_equal(group_folder_count("."), 1);
     assert_int_equal(unlink("f"), 0);
 }
 
@@ -128,7 +98,7 @@ static void what_is_no_file_is_written_to_as_it_is(void **state)
     assert_string_equal(got, "text");
     assert_int_equal(stat("pipe", &status), 0);
     assert_true(S_ISFIFO(status.st_mode));
-    assert_int_equal(entry_count("."), 1);
+    assert_int_equal(group_folder_count("."), 1);
     close(reader);
     assert_int_equal(unlink("pipe"), 0);
 }
@@ -143,7 +113,7 @@ static void a_link_stays_one(void **state)
     assert_content("f", "new");
     assert_int_equal(lstat("link", &status), 0);
     assert_true(S_ISLNK(status.st_mode));
-    assert_int_equal(entry_count("."), 2);
+    assert_int_equal(group_folder_count("."), 2);
     assert_int_equal(unlink("link"), 0);
     assert_int_equal(unlink("f"), 0);
 }
@@ -307,7 +277,7 @@ static void a_full_disk_keeps_the_old_content(void **state)
     assert_true(noticed);
     assert_int_equal(later, ERR_IO);
     assert_content("f", "old");
-    assert_int_equal(entry_count("."), 1);
+    assert_int_equal(group_folder_count("."), 1);
     assert_int_equal(unlink("f"), 0);
 }
 
@@ -441,5 +411,5 @@ int main(void)
         cmocka_unit_test(a_descriptor_is_written_to_and_no_file_is_replaced),
         cmocka_unit_test(a_link_without_a_target_gets_one),
     };
-    return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+    return cmocka_run_group_tests(tests, group_folder_enter, group_folder_leave);
 }
