@@ -44,8 +44,7 @@ enum err generation_start(struct generation *generation,
         close_unless_closed(fd, listener);
         return info->code;
     }
-    generation->pem = pem;
-    pem = (struct strbuf){0};
+    generation->pem = TAKE(pem);
     return ERR_OK;
 }
 

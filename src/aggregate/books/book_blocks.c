@@ -78,7 +78,7 @@ static enum err list_freed(struct book_blocks *blocks, const struct freed_block 
         return ERR_OK;
     }
     struct named_block named = name_block(blocks->list, freed->process, &freed->block, freed->row);
-    named.block.freed_ms = max_u64(freed->freed_ms, freed->block.birth_ms);
+    named.block.freed_ms = freed->freed_ms;
     return block_list_freed(blocks->list, &named);
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
@@ -113,6 +114,13 @@ void finding_append_site(const struct findings_builder *builder,
                          uint32_t location)
 {
     append_lines(builder, out, location, 0);
+}
+
+void finding_append_moment(struct strbuf *out, uint64_t time_ms)
+{
+    if (time_ms > 0) {
+        strbuf_printf(out, " after %s", format_duration(time_ms * NS_PER_MS).text);
+    }
 }
 
 void finding_append_leader(const struct findings_builder *builder,

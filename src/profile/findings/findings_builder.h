@@ -54,6 +54,9 @@ enum err finding_leader(const struct findings_builder *builder,
 enum err finding_gainer(const struct findings_builder *builder, struct finding_leader *out)
     MUST_USE;
 
+// Append the moment of a memory snapshot to a sentence, as " after 3.00 s"; nothing at the start.
+void finding_append_moment(struct strbuf *out, uint64_t time_ms);
+
 // Append a call site to a sentence, as "load (app.c:12)". REC_NONE: code without a stack.
 void finding_append_site(const struct findings_builder *builder,
                          struct strbuf *out,

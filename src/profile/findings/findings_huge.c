@@ -38,12 +38,6 @@ static struct huge huge_of(const struct rss_breakdown_split *split)
     return huge;
 }
 
-static bool is_heap(const struct rss_breakdown_part *part)
-{
-    return part->kind == REC_PART_LIVE || part->kind == REC_PART_ROUNDING ||
-           part->kind == REC_PART_KEPT;
-}
-
 // Name who has most of it, and what keeps single pages there.
 static void append_cure(const struct findings_builder *builder,
                         const struct rss_breakdown_part *most,
@@ -55,7 +49,7 @@ static void append_cure(const struct findings_builder *builder,
         finding_append_site(builder, out, location);
         strbuf_printf(out, " mapped %s of it: madvise(MADV_NOHUGEPAGE) keeps single pages there.",
                       format_bytes(most->blank_bytes).text);
-    } else if (is_heap(most)) {
+    } else if (rss_breakdown_is_heap(most->kind)) {
         strbuf_append_text(out, "Most of it is heap: ");
         strbuf_append_text(out, strstr(allocator, "jemalloc") != NULL
                                     ? "MALLOC_CONF=thp:never keeps single pages there."
@@ -88,9 +82,7 @@ enum err findings_add_huge(struct findings_builder *builder)
                               .look = "-r"};
     struct strbuf *out = finding_begin(builder, &finding);
     strbuf_printf(out, "Huge pages took %s of RSS", format_bytes(huge.bytes).text);
-    if (split->time_ms > 0) {
-        strbuf_printf(out, " after %s", format_duration(split->time_ms * 1000000).text);
-    }
+    finding_append_moment(out, split->time_ms);
     strbuf_printf(out,
                   ". About %s of them hold only zeros, most likely because they were never "
                   "written. ",

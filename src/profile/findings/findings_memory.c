@@ -125,9 +125,7 @@ static void append_rss(const struct findings_builder *builder,
                        struct strbuf *out)
 {
     strbuf_printf(out, "RSS was %s", format_bytes(split->rss_bytes).text);
-    if (split->time_ms > 0) {
-        strbuf_printf(out, " after %s", format_duration(split->time_ms * 1000000).text);
-    }
+    finding_append_moment(out, split->time_ms);
     strbuf_printf(out, ". Live heap blocks took %s of it. The largest other part is \"%s\": ",
                   finding_format_bytes(builder, split->bytes[REC_PART_LIVE]).text,
                   rss_breakdown_kind(beside->largest)->phrase);

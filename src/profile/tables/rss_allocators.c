@@ -75,9 +75,7 @@ enum err rss_allocators_list(const struct profile *profile,
     const bool is_said = has_owners(split);
     for (size_t i = 0; i < split->parts.len; i++) {
         const struct rss_breakdown_part *part = &split->parts.items[i];
-        const bool is_heap = part->kind == REC_PART_LIVE || part->kind == REC_PART_ROUNDING ||
-                             part->kind == REC_PART_KEPT;
-        if (part->rss_bytes == 0 || (!is_heap && part->allocator == 0)) {
+        if (part->rss_bytes == 0 || (!rss_breakdown_is_heap(part->kind) && part->allocator == 0)) {
             continue;
         }
         size_t index;

@@ -362,6 +362,11 @@ uint64_t rss_breakdown_split_age_ms(const struct profile *profile,
     return runtime_ms > split->time_ms ? runtime_ms - split->time_ms : 0;
 }
 
+bool rss_breakdown_is_heap(uint32_t kind)
+{
+    return kind == REC_PART_LIVE || kind == REC_PART_ROUNDING || kind == REC_PART_KEPT;
+}
+
 bool rss_breakdown_is_estimate(const struct rss_breakdown_split *split, uint32_t kind)
 {
     return kind == REC_PART_ROUNDING || kind == REC_PART_KEPT ||

@@ -125,6 +125,9 @@ const struct rss_breakdown_split *rss_breakdown_last(const struct rss_breakdown 
 uint64_t rss_breakdown_split_age_ms(const struct profile *profile,
                                     const struct rss_breakdown_split *split);
 
+// Whether parts of `kind` are the heap's.
+bool rss_breakdown_is_heap(uint32_t kind);
+
 // Whether the bytes of `kind` are an estimate in this split.
 bool rss_breakdown_is_estimate(const struct rss_breakdown_split *split, uint32_t kind);
 
