@@ -190,7 +190,7 @@ def test_the_comparison_names_the_host_and_what_failed():
                       sitting(bare=[2], cairn=[3]))
     assert tables.comparison_table(data).splitlines()[2:] == [
         "| GCC compiling a large C++ file | 1.50 |  | 4.0 † |  |", "",
-        "Processor time is that of all processes, with the recorder's. †: recording alone; reading it failed.",
+        "Processor time is that of all processes, the recorder included. †: recording alone; reading it failed.",
         "c, 2 processors."]
 
 

@@ -272,7 +272,7 @@ def comparison_table(data):
              for sitting in data["workloads"][name]["sittings"] if "cairn" in sitting["tools"]}
     heads = ["against the program alone", "cairn: wall time", "processor time",
              "heaptrack 1.4: wall time", "processor time"]
-    note = ("\n\nProcessor time is that of all processes, with the recorder's. †: recording alone; reading it failed.\n"
+    note = ("\n\nProcessor time is that of all processes, the recorder included. †: recording alone; reading it failed.\n"
             f"{'; '.join(sorted(hosts))}.")
     return table(heads, rows) + note
 

@@ -294,8 +294,8 @@ static void end_finished_lanes(struct drain *drain)
     }
 }
 
-// Return the tick up to which all events are counted at the end of a pass that began like this,
-// including those that threads have counted and not sent.
+// Return the tick up to which all events are counted at the end of a pass that began like this. It
+// is before all that threads have counted and not sent.
 static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
 {
     if (drain_limit_leaves_events(drain)) {

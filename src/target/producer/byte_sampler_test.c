@@ -109,9 +109,9 @@ static void blocks_are_chosen_by_their_weights(void **state)
     free(lane);
 }
 
-// The probability of a moment, times that of being kept then, is the inverse of the weight:
-// compared with libm, over all intervals. A block is kept up to some random number, found by
-// halving.
+// A block is chosen with the inverse of its weight: the probability that it has a moment, times the
+// probability that it is kept then. Both are compared with libm, over all intervals. A block is
+// kept up to some random number, which halving finds.
 static void moments_leave_the_inverse_of_the_weight(void **state)
 {
     (void)state;

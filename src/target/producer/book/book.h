@@ -24,8 +24,8 @@
 // another thread may free them before their event is counted (record.c). Who frees such a block
 // counts nothing; who allocated it finds the word gone, and counts both.
 //
-// Sampling. A row is of one level (sampling_level.h), that of the thread when it got its number. A
-// block of a row with a weight is sent alone at once, and its weight says how often it counts.
+// Sampling. Each row has one level (sampling_level.h): the level of its thread when the row got its
+// number. A block with a weight is sent at once, alone, and counts as often as its weight says.
 //
 // Context: T, the lane's thread under the guard, after lane_enter; book_take and book_put_back
 // also without. False: the recording has ended.
