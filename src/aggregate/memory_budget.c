@@ -20,16 +20,27 @@ enum {
     OTHER_BYTES = 10 << 20,
 };
 
-static uint32_t level_of(uint64_t max_bytes, uint64_t bytes)
+// Return a 32nd of the cap of words, whose level begins at SAMPLE_FROM of them.
+static uint64_t words_part(const struct memory_budget *budget)
 {
-    const uint64_t from = SAMPLE_FROM * (max_bytes / PARTS);
-    const uint64_t step =
-        max_u64((SAMPLE_MOST - SAMPLE_FROM) * (max_bytes / PARTS) / LANE_LEVEL_MAX, 1);
+    return budget->max_bytes / (budget->is_usual ? SAMPLE_MOST : PARTS);
+}
+
+uint64_t memory_budget_words_from(const struct memory_budget *budget)
+{
+    return budget->max_bytes != 0 ? SAMPLE_FROM * words_part(budget) : UINT64_MAX;
+}
+
+static uint32_t level_of(const struct memory_budget *budget, uint64_t bytes)
+{
+    const uint64_t from = memory_budget_words_from(budget);
+    const uint64_t steps = LANE_LEVEL_MAX - MEMORY_LEVEL_MIN + 1;
+    const uint64_t step = max_u64((SAMPLE_MOST - SAMPLE_FROM) * words_part(budget) / steps, 1);
     if (bytes < from) {
         return 0;
     }
-    const uint64_t level = 1 + (bytes - from) / step;
-    return level < LANE_LEVEL_MAX ? (uint32_t)level : LANE_LEVEL_MAX;
+    const uint64_t level = MEMORY_LEVEL_MIN + (bytes - from) / step;
+    return (uint32_t)min_u64(level, LANE_LEVEL_MAX);
 }
 
 // Return from how many entries on one pass treats the table as full.
@@ -64,10 +75,8 @@ bool memory_budget_update(struct memory_budget *budget, const struct memory_use 
     if (budget->max_bytes == 0) {
         return false;
     }
-    const uint64_t block_bytes = use->block_count * MEMORY_BUDGET_BLOCK_BYTES;
-    limit_entries(budget, use->entries,
-                  use->own_bytes > block_bytes ? use->own_bytes - block_bytes : 0);
-    budget->level = level_of(budget->max_bytes, block_bytes);
+    limit_entries(budget, use->entries, use->own_bytes);
+    budget->level = level_of(budget, use->words_bytes);
     return budget->entries_max != 0 && use->entries >= budget->entries_max && !budget->is_full;
 }
 

@@ -27,8 +27,7 @@
 // needs books.
 static bool can_keep_books(const struct recorder_options *options)
 {
-    return options->sample_bytes != 0 || options->may_sample ||
-           (options->keeps_books && !options->is_short_of_memory);
+    return options->sample_bytes != 0 || options->may_sample || options->keeps_books;
 }
 
 static uint32_t session_flags_of(const struct recorder_options *options)
@@ -88,6 +87,7 @@ static enum err prepare(struct recorder_state *s,
     TRY(session_create(&session, &s->session, info));
     TRY(aggregator_init(&s->aggregator, seed));
     s->aggregator.budget = (struct memory_budget){.max_bytes = options->max_memory_bytes,
+                                                  .is_usual = options->has_usual_memory,
                                                   .keeps_rows = options->lists_blocks,
                                                   .random = hash_mix(~seed)};
     s->aggregator.sample_bytes = options->sample_bytes;

@@ -100,7 +100,7 @@ struct recorder_options {
     struct run_control_options run;
     struct rotation_options rotation;
     uint64_t max_memory_bytes;                // memory_budget.h; 0: no cap
-    bool is_short_of_memory;                  // that is less than the share that is usual here
+    bool has_usual_memory;                    // that is the share that is usual here, or more
     mode_t file_mode;                         // of the recording; 0: only the owner may read it
     const char *cgroup_root;                  // /sys/fs/cgroup; NULL: limits are not read
     const _Atomic uint64_t *lost_profiles;    // which a collector did not get; NULL: there is none

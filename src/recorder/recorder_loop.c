@@ -24,6 +24,7 @@
 #include "recorder/processes/pending_processes.h"
 #include "recorder/recorder_snapshots.h"
 #include "recorder/recorder_state.h"
+#include "recorder/session/words_memory.h"
 #include "recording/write/recording_writer.h"
 
 enum {
@@ -262,10 +263,16 @@ drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_in
 // Compare the memory with its cap. Return whether stacks should be merged now.
 static bool update_budget(struct recorder_state *s)
 {
-    const struct memory_use use = {.own_bytes = own_memory_bytes(s->own_memory),
-                                   .block_count = aggregator_kept_blocks(&s->aggregator),
-                                   .entries = aggregator_entries(&s->aggregator)};
-    return memory_budget_update(&s->aggregator.budget, &use);
+    struct memory_budget *budget = &s->aggregator.budget;
+    const struct memory_use use = {
+        .own_bytes = own_memory_bytes(s->own_memory),
+        .words_bytes = words_memory_bytes(&s->words_memory, &s->session,
+                                          memory_budget_words_from(budget), clock_monotonic_ns()),
+        .entries = aggregator_entries(&s->aggregator)};
+    const bool merges = memory_budget_update(budget, &use);
+    // Relaxed: see layout.h.
+    atomic_store_explicit(&s->session.header->memory_level, budget->level, memory_order_relaxed);
+    return merges;
 }
 
 enum err recorder_drain(struct recorder_state *s)
@@ -338,6 +345,7 @@ static enum err check_memory(struct recorder_state *s)
     }
     if (budget->level != 0 && !s->has_thinned) {
         s->has_thinned = true;
+        s->aggregator.budget.samples_alone = run_control_sample(&s->control);
         recorder_log(s, "live blocks have reached the memory limit (--max-memory): new ones are "
                         "sampled, and all figures become estimates");
     }

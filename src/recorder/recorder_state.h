@@ -39,6 +39,7 @@
 #include "recorder/runtimes/process_runtimes.h"
 #include "recorder/session/session_clock.h"
 #include "recorder/session/session_create.h"
+#include "recorder/session/words_memory.h"
 
 // A process that waits in dlopen for its allocators to be hooked, and the searches for it.
 struct module_wait {
@@ -169,7 +170,8 @@ struct recorder_state {
     uint64_t program_end_ms;     // end of the program; 0: not yet
     uint64_t end_ms;             // end of the last process, or of recording it; 0: not yet
     int signal_fd;
-    int own_memory;   // own_memory.h
+    int own_memory; // own_memory.h
+    struct words_memory words_memory;
     bool has_thinned; // live blocks were sampled for lack of memory
     bool has_merged;  // stacks were merged for lack of memory
     int wait_status;  // of the program; -1 while it runs

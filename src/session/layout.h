@@ -35,7 +35,7 @@
 #include "session/session_env.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        21
+#define SESSION_VERSION        22
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -131,7 +131,8 @@ enum session_recording {
     SESSION_RECORD_ALL = 0,
     SESSION_RECORD_FREES = 1,   // stopped: frees of recorded blocks are still recorded
     SESSION_RECORD_NOTHING = 2, // not started yet: no recorded block exists
-    // As ALL and FREES, in a session with SESSION_OVERFLOW_SAMPLE or sample_bytes: some blocks.
+    // As ALL and FREES: some blocks. From the start with SESSION_OVERFLOW_SAMPLE or sample_bytes,
+    // else once words take too much memory.
     SESSION_RECORD_SAMPLE = 3,
     SESSION_RECORD_SAMPLE_FREES = 4,
 };
@@ -169,6 +170,9 @@ struct session_header {
     _Alignas(64) _Atomic uint64_t clock_ms;
     // R: enum session_recording. Next to the clock, which every hook reads anyway.
     _Atomic uint32_t recording;
+    // R: the level of sampling for lack of memory (sampling_level.h). A thread takes the higher one
+    // of this and its ring's.
+    _Atomic uint32_t memory_level;
     // T: which threads without books record. Once several do, all their events have stamps. A
     // thread writes this before it sends its first event, so a thread that received anything from
     // another thread sees that there are several.

@@ -2,6 +2,7 @@
 """Memory: the overhead in the program does not grow with its run or its stacks. Live blocks, which
 have a word each in the program, and distinct stacks bound the memory of cairn."""
 import os
+import pathlib
 import pty
 import select
 import signal
@@ -96,11 +97,22 @@ def test_the_recorder_stays_within_its_bound_with_a_million_stacks(million, scra
         assert_within(took, bound_bytes(0, NODES))
 
 
+def session_bytes(pid):
+    """What the kernel counts of the memory that the recorder shares with programs."""
+    for descriptor in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if "cairn-session" in os.readlink(descriptor):
+                return descriptor.stat().st_blocks * 512
+        except OSError:  # closed meanwhile
+            continue
+    return 0
+
+
 def capped(path, cap_mib, *command):
-    """Record with --max-memory; return the highest seen resident memory of cairn alone, and its
-    output. The command may begin with options of cairn."""
+    """Record with --max-memory; return the highest seen resident memory of cairn alone, that of what
+    it shares with programs, and its output. The command may begin with options of cairn."""
     words = [CAIRN, "record", "--max-memory", f"{cap_mib}MiB", "-o", path, *map(str, command)]
-    highest = 0
+    highest = shared = 0
     with open(path.with_suffix(".said"), "w+", encoding="utf-8") as said:
         with subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=said) as cairn:
             status = f"/proc/{cairn.pid}/status"
@@ -108,10 +120,11 @@ def capped(path, cap_mib, *command):
                 with open(status, encoding="utf-8") as lines:
                     found = [line for line in lines if line.startswith("VmHWM")]
                 highest = max(highest, int(found[0].split()[1]) if found else 0)
+                shared = max(shared, session_bytes(cairn.pid))
                 select.select([], [], [], 0.01)
         assert cairn.returncode == 0
         said.seek(0)
-        return highest * 1024, said.read()
+        return highest * 1024, shared, said.read()
 
 
 def verify(path):
@@ -125,7 +138,7 @@ SHARED_BYTES = 16 * MIB
 
 def test_a_cap_merges_the_rarest_stacks(scratch):
     path = scratch / "x.cairn"
-    took, said = capped(path, 64, PROGRAMS / "rare_stacks", STACKS)
+    took, _, said = capped(path, 64, PROGRAMS / "rare_stacks", STACKS)
     assert said.count("the rarest are merged") == 1 and "--max-memory" in said
     assert took <= 64 * MIB + SHARED_BYTES, f"{took // MIB} MiB"
     report = Recording(path, None).report_of("-n", "9", "-s", "2")
@@ -155,7 +168,7 @@ def test_a_cap_merges_the_rarest_stacks(scratch):
 def test_a_cap_with_lists_merges_new_stacks(scratch):
     """The lists name stacks by number, so the recorder cannot merge them later."""
     path = scratch / "x.cairn"
-    took, said = capped(path, 64, "--blocks", PROGRAMS / "rare_stacks", STACKS)
+    took, _, said = capped(path, 64, "--blocks", PROGRAMS / "rare_stacks", STACKS)
     assert said.count("new ones are merged") == 1
     assert took <= 64 * MIB + SHARED_BYTES, f"{took // MIB} MiB"
     report = Recording(path, None).report_of("-n", "1", "-s", "1")
@@ -166,9 +179,11 @@ def test_a_cap_with_lists_merges_new_stacks(scratch):
 def test_a_cap_samples_blocks(scratch):
     path = scratch / "x.cairn"
     blocks, pairs = 5_000_000, 1000
-    took, said = capped(path, 64, PROGRAMS / "resident", pairs, 64, blocks)
+    took, shared, said = capped(path, 64, PROGRAMS / "resident", pairs, 64, blocks)
     assert said.count("new ones are sampled") == 1 and "all figures are estimates" in said
     assert took <= 64 * MIB + SHARED_BYTES, f"{took // MIB} MiB"
+    # 9 32nds of the limit for words, and the program's lane. All blocks would take 100 MiB.
+    assert 14 * MIB <= shared <= 20 * MIB, f"{shared // MIB} MiB of words"
     report = Recording(path, None).report_of("-n", "1", "-s", "1")
     totals, sampling = report["totals"], report["run"]["sampling"]
     assert sampling["allocations"] == blocks + pairs

@@ -343,7 +343,7 @@ static void record_with(const struct record_settings *settings,
     options.preload_library = strbuf_text(&library);
     options.tool_version = CAIRN_VERSION;
     options.max_memory_bytes = recorder_memory_bytes(settings);
-    options.is_short_of_memory = max_memory_bytes(settings) < usual_memory_bytes();
+    options.has_usual_memory = max_memory_bytes(settings) >= usual_memory_bytes();
     options.cgroup_root = cgroup_root != NULL ? cgroup_root : "/sys/fs/cgroup";
     if (run->push.report != NULL) {
         options.lost_profiles = &run->push.report->lost_count;

@@ -24,9 +24,13 @@ static enum err add_mark(struct run_control *control,
 // Return what hooks do while it records.
 static enum session_recording recording_word(const struct run_control *control)
 {
-    const bool may_sample = control->session->sample_bytes != 0 ||
-                            (control->session->flags & SESSION_OVERFLOW_SAMPLE) != 0;
-    return may_sample ? SESSION_RECORD_SAMPLE : SESSION_RECORD_ALL;
+    return control->samples ? SESSION_RECORD_SAMPLE : SESSION_RECORD_ALL;
+}
+
+// Return what they do after a stop.
+static enum session_recording stopped_word(const struct run_control *control)
+{
+    return control->samples ? SESSION_RECORD_SAMPLE_FREES : SESSION_RECORD_FREES;
 }
 
 static void tell_hooks(struct run_control *control, enum session_recording recording)
@@ -41,8 +45,11 @@ enum err run_control_init(struct run_control *control,
                           struct session_header *session,
                           struct aggregator *aggregator)
 {
-    *control =
-        (struct run_control){.session = session, .aggregator = aggregator, .options = *options};
+    *control = (struct run_control){.session = session,
+                                    .aggregator = aggregator,
+                                    .options = *options,
+                                    .samples = session->sample_bytes != 0 ||
+                                               (session->flags & SESSION_OVERFLOW_SAMPLE) != 0};
     if (options->delay_ms == 0 && !options->is_paused) {
         tell_hooks(control, recording_word(control));
         return ERR_OK;
@@ -86,11 +93,21 @@ enum err run_control_stop(struct run_control *control,
     }
     const uint64_t from_ms = clock(context);
     TRY(add_mark(control, from_ms, REC_MARK_STOP, "", info));
-    tell_hooks(control, recording_word(control) == SESSION_RECORD_SAMPLE
-                            ? SESSION_RECORD_SAMPLE_FREES
-                            : SESSION_RECORD_FREES);
+    tell_hooks(control, stopped_word(control));
     return aggregator_note_stop(
         control->aggregator, (struct aggregator_stop){.from_ms = from_ms, .to_ms = clock(context)});
+}
+
+bool run_control_sample(struct run_control *control)
+{
+    const bool is_new = !control->samples;
+    control->samples = true;
+    if (control->recording == SESSION_RECORD_ALL) {
+        tell_hooks(control, recording_word(control));
+    } else if (control->recording == SESSION_RECORD_FREES) {
+        tell_hooks(control, stopped_word(control));
+    }
+    return is_new;
 }
 
 enum err run_control_note_gap(struct run_control *control, uint64_t from_ms, uint64_t to_ms)

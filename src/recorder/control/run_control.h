@@ -3,7 +3,7 @@
 // user's marks on the time line.
 //
 //   NOTHING --start--> ALL * <--start / stop--> FREES        --duration over--> the recording ends
-//   (--delay, --start-paused)     * or SAMPLE, with --overflow=sample
+//   (--delay, --start-paused)     * or SAMPLE (--sample, --overflow=sample, lack of memory)
 //
 // Hooks read session_header.recording. Before the first start there are no recorded blocks, so
 // hooks pass everything through. After a stop they pass allocations through and still report frees,
@@ -32,6 +32,7 @@ struct run_control {
     struct session_header *session; // borrowed
     struct aggregator *aggregator;  // borrowed; has the marks
     struct run_control_options options;
+    bool samples; // hooks choose the blocks that they record
     enum session_recording recording;
     uint64_t started_ms; // the first start
 };
@@ -53,6 +54,9 @@ enum err run_control_stop(struct run_control *control,
                           uint64_t (*clock)(void *context),
                           void *context,
                           struct err_info *info) MUST_USE;
+
+// From now on let hooks choose the blocks that they record. Return whether that is new.
+bool run_control_sample(struct run_control *control);
 
 // Note that events between two moments may be missing, because threads took the recorder for dead:
 // as a stop and a start.

@@ -19,7 +19,8 @@ static uint64_t read_clock(void *context)
     return (*(uint64_t *)context)++;
 }
 
-// At 10, 20, ... ms: < starts, > stops, m sets a mark, M one without text, . lets time pass.
+// At 10, 20, ... ms: < starts, > stops, s lets hooks choose blocks, m sets a mark, M one without
+// text, . lets time pass.
 // `refused` has an x for each request that is refused.
 static const struct request_case {
     struct run_control_options options;
@@ -35,6 +36,12 @@ static const struct request_case {
     {{0}, "M<", "xx", true, false, 0, SESSION_RECORD_ALL},
     {{0}, ">>", " x", false, false, 1, SESSION_RECORD_FREES},
     {{0}, "m>m<m", "     ", false, false, 5, SESSION_RECORD_ALL},
+    {{0}, "ss", "  ", true, false, 0, SESSION_RECORD_SAMPLE},
+    {{0}, "s<>>", " x x", false, false, 1, SESSION_RECORD_SAMPLE_FREES},
+    {{0}, ">s", "  ", false, false, 1, SESSION_RECORD_SAMPLE_FREES},
+    {{0}, ">s<<", "   x", false, false, 2, SESSION_RECORD_SAMPLE},
+    {{.is_paused = true}, "s", " ", false, false, 1, SESSION_RECORD_NOTHING},
+    {{.is_paused = true}, "s<", "  ", false, false, 2, SESSION_RECORD_SAMPLE},
     {{.is_paused = true}, "m.", "  ", false, false, 2, SESSION_RECORD_NOTHING},
     {{.is_paused = true}, "<<", " x", false, false, 2, SESSION_RECORD_ALL},
     {{.delay_ms = 25}, "..", "  ", false, false, 1, SESSION_RECORD_NOTHING},
@@ -51,11 +58,15 @@ static enum err
 send_request(struct run_control *control, char what, uint64_t now_ms, struct err_info *info)
 {
     uint64_t clock_ms = now_ms;
+    const bool is_new = !control->samples;
     switch (what) {
     case '<':
         return run_control_start(control, now_ms, info);
     case '>':
         return run_control_stop(control, read_clock, &clock_ms, info);
+    case 's':
+        assert_int_equal(run_control_sample(control), is_new);
+        return ERR_OK;
     case 'm':
         return run_control_mark(control, now_ms, "here", info);
     case 'M':

@@ -24,23 +24,22 @@ static void each_part_has_its_own_bounds(void **state)
     (void)state;
     static const struct {
         uint64_t own_mib;
-        uint64_t block_mib; // of them
-        bool merges;        // with 20,000 entries
+        uint64_t words_mib;
+        bool merges; // with 20,000 entries
         bool is_full;
         uint32_t level;
     } cases[] = {
         {20, 0, false, false, 0},    {139, 0, false, false, 0},   {140, 0, true, false, 0},
-        {199, 0, true, false, 0},    {200, 0, false, true, 0},    {200, 69, false, false, 0},
-        {200, 71, false, false, 1},  {200, 72, false, false, 2},  {210, 80, false, false, 8},
-        {200, 90, false, false, 16}, {200, 91, false, false, 16}, {320, 200, false, false, 16},
-        {320, 119, false, true, 16}, {320, 121, true, false, 16}, {0, 100, false, false, 16},
+        {199, 0, true, false, 0},    {200, 0, false, true, 0},    {130, 69, false, false, 0},
+        {130, 70, false, false, 8},  {130, 73, false, false, 9},  {130, 80, false, false, 12},
+        {130, 90, false, false, 16}, {130, 91, false, false, 16}, {120, 200, false, false, 16},
+        {200, 100, false, true, 16}, {199, 100, true, false, 16}, {0, 100, false, false, 16},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        print_message("%llu MiB, %llu of blocks\n", (unsigned long long)cases[i].own_mib,
-                      (unsigned long long)cases[i].block_mib);
+        print_message("%llu MiB, %llu of words\n", (unsigned long long)cases[i].own_mib,
+                      (unsigned long long)cases[i].words_mib);
         const struct memory_use use = {.own_bytes = cases[i].own_mib * MIB,
-                                       .block_count =
-                                           cases[i].block_mib * MIB / MEMORY_BUDGET_BLOCK_BYTES,
+                                       .words_bytes = cases[i].words_mib * MIB,
                                        .entries = 20000};
         struct memory_budget budget = {.max_bytes = 320 * MIB};
         assert_int_equal(memory_budget_update(&budget, &use), cases[i].merges);
@@ -58,6 +57,25 @@ static void each_part_has_its_own_bounds(void **state)
         assert_false(none.is_full);
         assert_int_equal(none.level, 0);
     }
+}
+
+// Without a smaller cap words may take as much as all else.
+static void usual_words_have_a_cap_of_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t words_mib;
+        uint32_t level;
+    } cases[] = {{69, 0}, {70, 8}, {80, 12}, {90, 16}, {900, 16}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct memory_budget budget = {.max_bytes = 90 * MIB, .is_usual = true};
+        const struct memory_use use = {.own_bytes = 20 * MIB,
+                                       .words_bytes = cases[i].words_mib * MIB};
+        assert_int_equal(memory_budget_words_from(&budget), 70 * MIB);
+        assert_false(memory_budget_update(&budget, &use));
+        assert_int_equal(budget.level, cases[i].level);
+    }
+    assert_int_equal(memory_budget_words_from(&(struct memory_budget){0}), UINT64_MAX);
 }
 
 // The number of entries at the first merging is the limit from then on, unless memory grows on.
@@ -281,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_part_has_its_own_bounds),
+        cmocka_unit_test(usual_words_have_a_cap_of_their_own),
         cmocka_unit_test(entries_are_limited),
         cmocka_unit_test(sums_are_right_on_average),
         cmocka_unit_test(a_full_table_merges_new_stacks_and_no_known_ones),

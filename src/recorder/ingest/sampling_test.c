@@ -29,6 +29,7 @@
 #include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/test_session.h"
 #include "session/books/sampling_level.h"
+#include "target/producer/book/block_choice.h"
 #include "target/producer/entry/lane_entry.h"
 #include "target/producer/session_join.h"
 
@@ -39,7 +40,7 @@ enum {
     EVENTS = 100000,
     REPETITIONS = 30,
     TICK_EVENTS = 500,
-    LEVEL_EVENTS = 3000, // until a lane's level changes
+    LEVEL_EVENTS = 100, // until a lane's level changes
     LEVELS = 7,
     LIFE_MAX = 30000,
     NOBODY = UINT32_MAX,
@@ -140,9 +141,11 @@ struct fixture {
     struct test_session on;
     struct process_words *words;
     struct lane_producer lanes[LANES];
-    struct byte_sampler choices[LANES];
+    struct block_choice choices[LANES];
     uint32_t rows[LANES][KINDS];
     uint32_t levels_max;
+    uint32_t next_level; // that is due; UINT32_MAX: none
+    uint32_t next_lane;  // whose turn it is
     uint64_t clock_ms;
     uint64_t random;
     // The threads' own heap. Addresses that were freed last are used first, as allocators do.
@@ -176,7 +179,7 @@ static void open_lane(struct fixture *f, uint32_t process, uint32_t number, uint
     struct lane_producer *p = f->lanes + number;
     test_session_add_lane(&f->on, process, p);
     book_begin(p, f->words, f->rows[number]);
-    byte_sampler_init(f->choices + number, p->lane, 0, seed * LANES + number);
+    block_choice_init(f->choices + number, p, seed * LANES + number);
     assert_true(lane_enter(p));
     test_session_define_stacks(p, KINDS);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -196,6 +199,7 @@ static void open_fixture(struct fixture *f, uint64_t seed, const struct stream *
     f->lane_count = stream->lane_count;
     f->kinds = stream->kinds;
     f->levels_max = stream->sample_bytes == 0 ? LEVELS : 0;
+    f->next_level = UINT32_MAX;
     test_session_open(&f->on, SESSION_BOOKS);
     f->on.session.header->sample_bytes = stream->sample_bytes;
     f->on.aggregator.sample_bytes = stream->sample_bytes;
@@ -249,18 +253,40 @@ static void tick(struct fixture *f)
     atomic_store(&f->on.session.header->clock_ms, ++f->clock_ms);
 }
 
+// Change the level of the ring or that of memory, if that is due. The recorder does it at any
+// moment; the worst one is before a block with a moment, which the thread looks at.
+static void change_levels(struct fixture *f, const struct block *block)
+{
+    const struct byte_sampler *sampler = &f->choices[block->lane].sampler;
+    struct lane_producer *p = f->lanes + block->lane;
+    if (f->next_level == UINT32_MAX || f->next_lane != block->lane ||
+        block->size_bytes < byte_sampler_budget(sampler, p->lane)) {
+        return;
+    }
+    atomic_store(&f->on.session.header->memory_level, f->next_level % 2 == 0 ? f->next_level : 0);
+    p->level = f->next_level % 2 == 0 ? 0 : f->next_level;
+    f->next_level = UINT32_MAX;
+}
+
 // As src/target/preload/record/record_sampled.c does it.
 static void record_block(struct fixture *f, const struct block *block)
 {
     struct lane_producer *p = f->lanes + block->lane;
-    struct byte_sampler *choice = f->choices + block->lane;
+    struct block_choice *choice = f->choices + block->lane;
     assert_true(lane_enter(p));
-    byte_sampler_set_interval(choice, p->lane, book_interval(p->session, p->level));
-    if (!byte_sampler_chooses(choice, p->lane, block->size_bytes)) {
+    change_levels(f, block);
+    // The thread passes the blocks before the next moment, and sees no level meanwhile.
+    if (block->size_bytes < byte_sampler_budget(&choice->sampler, p->lane)) {
+        byte_sampler_count(p->lane, block->size_bytes);
         lane_forget_latest(p);
         return;
     }
-    p->row_level = p->level;
+    uint32_t level;
+    if (!block_choice_takes(choice, p, block->size_bytes, &level)) {
+        lane_forget_latest(p);
+        return;
+    }
+    p->row_level = level;
     assert_true(lane_allocate_chosen(p, address_of(f, block), block->size_bytes, block->kind));
 }
 
@@ -358,8 +384,8 @@ static void run_stream(struct fixture *f, uint32_t pass_events)
             tick(f);
         }
         if (event % LEVEL_EVENTS == 0 && f->levels_max != 0) {
-            f->lanes[next_random(&f->random) % f->lane_count].level =
-                (uint32_t)(next_random(&f->random) % f->levels_max);
+            f->next_lane = (uint32_t)(next_random(&f->random) % f->lane_count);
+            f->next_level = (uint32_t)(next_random(&f->random) % f->levels_max);
         }
         if (event == next_pass) {
             pass(f, false);
@@ -615,7 +641,7 @@ static void everything_is_exact_at_the_lowest_level(void **state)
     static struct fixture f;
     open_fixture(&f, 1, &streams[0]);
     f.levels_max = 1;
-    run_stream(&f, 2000);
+    run_stream(&f, 1000);
     check_exact(&f);
     check_consistent(&f);
     assert_int_equal(f.on.aggregator.sampling.unsampled_allocations, 0);

@@ -22,7 +22,7 @@
     X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)") \
     X(unrecorded_frees, "frees of blocks allocated while recording was stopped")            \
     X(merged_stacks, "times a call stack was merged with others because of --max-memory")   \
-    X(unkept_blocks, "blocks represented by others because of --max-memory")                \
+    X(unkept_blocks, "allocations that were not recorded because of --max-memory")          \
     X(merged_threads, "threads that share an entry with others of their name")              \
     X(refused_marks, "marks of the program beyond the maximum")                             \
     X(coarse_cells, "time slices per step in the history of stacks, instead of 1")          \
@@ -362,7 +362,8 @@ static enum err fill_counters(struct aggregator_snapshot *s,
     const uint64_t unknown_frees = aggregator->unknown_frees;
     const uint64_t unrecorded_frees = aggregator->unrecorded_frees;
     const uint64_t merged_stacks = aggregator->budget.merged_stacks;
-    const uint64_t unkept_blocks = aggregator->budget.unkept_blocks;
+    const uint64_t unkept_blocks =
+        aggregator->budget.samples_alone ? aggregator->sampling.unsampled_allocations : 0;
     const uint64_t merged_threads = count_merged_threads(aggregator);
     const uint64_t refused_marks = aggregator->marks.refused;
     const uint64_t coarse_cells = step_of(aggregator->totals.rows.cell_shift);

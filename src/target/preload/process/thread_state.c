@@ -84,7 +84,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
         book_begin(&t->producer, &g_process->words, (uint32_t *)(void *)(memory + l.rows));
     }
     // With a given seed a thread draws the same numbers in each run.
-    byte_sampler_init(&t->bytes, lane, session->sample_bytes,
+    block_choice_init(&t->choice, &t->producer,
                       session->sample_seed + (uint64_t)((uint8_t *)lane - (uint8_t *)session));
     stack_dictionary_init(&t->stacks,
                           &(struct stack_dictionary_memory){

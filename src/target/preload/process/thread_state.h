@@ -27,7 +27,7 @@
 #include "base/page.h"
 #include "target/preload/process/deferred.h"
 #include "target/preload/stacks/stack_dictionary.h"
-#include "target/producer/byte_sampler.h"
+#include "target/producer/book/block_choice.h"
 #include "target/producer/lane_producer.h"
 #include "thread_way.h"
 
@@ -47,7 +47,7 @@ struct thread_state {
     struct unwind_thread *unwind;
     struct python_frames *python; // NULL: none were walked yet; see python_stack.h
     struct lane_producer producer;
-    struct byte_sampler bytes;
+    struct block_choice choice;
     struct stack_dictionary stacks;
     struct deferred deferred;
 };

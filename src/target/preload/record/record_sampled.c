@@ -25,7 +25,7 @@ static void pass_hot(const struct thread_state *t)
     set_pass(&(struct thread_pass){
         .directory = t->producer.words->directory,
         .generation = t->generation,
-        .budget_bytes = byte_sampler_budget(&t->bytes, t->producer.lane),
+        .budget_bytes = byte_sampler_budget(&t->choice.sampler, t->producer.lane),
     });
     atomic_store_explicit(&g_record_passes, true, memory_order_relaxed);
 }
@@ -52,12 +52,7 @@ static bool choose(struct thread_state *t, struct event *event)
         byte_sampler_count(p->lane, event->size_bytes);
         return false;
     }
-    event->level = p->level;
-    if (p->level > atomic_load_explicit(&p->lane->highest_level, memory_order_relaxed)) {
-        atomic_store_explicit(&p->lane->highest_level, p->level, memory_order_relaxed);
-    }
-    byte_sampler_set_interval(&t->bytes, p->lane, book_interval(p->session, p->level));
-    return byte_sampler_chooses(&t->bytes, p->lane, event->size_bytes);
+    return block_choice_takes(&t->choice, p, event->size_bytes, &event->level);
 }
 
 // Take the word of a block that is about to be freed, unless it was taken before. Return whether

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // record_sampled: the part of record.c for a session where some blocks are chosen
-// (target/producer/byte_sampler.h) and all others only counted: with --sample, and with
-// --overflow=sample while the recorder does not keep up.
+// (target/producer/byte_sampler.h) and all others only counted: with --sample, with
+// --overflow=sample while the recorder does not keep up, and once words have reached --max-memory.
 //
 //   malloc ---> within the budget: counted         free ---> no word there: nothing to do
 //           `-> chosen: its word is put                  `-> its word is taken
@@ -11,7 +11,8 @@
 // thread's next event after a chosen block takes the long way, which tells whether that block was
 // temporary; and so do all events after record_forget_last until somebody asks for the last one.
 //
-// The level is that of the ring (lane_producer.h). A block's row is of the level at which it was
+// The level is the higher one of the ring's and of the session's memory
+// (target/producer/book/block_choice.h). A block's row is of the level at which it was
 // chosen (target/producer/words/process_words.h), so a thread that frees it knows its weight. A
 // block that is not chosen ends no stale word: where blocks are freed past the hooks, one lives
 // until the next free of its address.
