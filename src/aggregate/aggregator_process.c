@@ -145,7 +145,10 @@ static MUST_USE enum err inherit_allocators(struct aggregator_process *child,
     child->has_agent = parent->has_agent;
     child->is_late = parent->is_late;
     for (size_t i = 0; i < parent->allocators.len; i++) {
-        TRY(process_allocator_vec_push(&child->allocators, parent->allocators.items[i]));
+        const struct process_allocator *of = parent->allocators.items + i;
+        TRY(process_allocator_vec_push(
+            &child->allocators,
+            (struct process_allocator){.module = of->module, .name = of->name}));
     }
     return ERR_OK;
 }

@@ -29,6 +29,10 @@ struct string_table;
 struct process_allocator {
     rec_string module; // path
     rec_string name;   // in lower case; 0: unknown, or the module has several
+    // What it said when it was asked, at the attach; 0: it was not, or keeps nothing.
+    uint64_t kept_bytes;     // resident, and not in blocks in use
+    uint64_t released_bytes; // of these: what it gives back when it is told to
+    uint64_t rss_bytes;      // of the process, then
 };
 DEFINE_VEC(process_allocator_vec, struct process_allocator);
 DEFINE_VEC(book_entry_vec, struct book_entry);

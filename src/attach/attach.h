@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "attach/trim.h"
 #include "attach/unwind_copy.h"
 #include "base/err.h"
 #include "inject/allocators/allocator_scan.h"
@@ -32,6 +33,7 @@ struct attach_module {
     struct strbuf path;          // owned; as the process names it
     size_t patch_count;          // its patches in the plan, behind those of the modules before
     struct unwind_copy unwind;   // owned; of a module without an index of its unwind tables
+    struct trim_answer answer;   // of attach_open: what its allocator keeps; zeroed: unknown
 };
 DEFINE_VEC(attach_module_vec, struct attach_module);
 

@@ -42,6 +42,7 @@
 // How long a process may have no program, or no allocator although it has a loader. The kernel and
 // the loader need far less; a program that unpacks itself never shows any.
 #define START_PATIENCE_MS 1000
+#define ASK_PATIENCE_MS   50 // to find a thread that waits and may ask its allocator
 
 // List all threads of the process, also those that sleep.
 static enum err list_threads(struct attach *attach)
@@ -207,6 +208,27 @@ static enum err check_filters(struct attach *attach, struct err_info *info)
     return ERR_OK;
 }
 
+// Ask the allocators of a running process that can be asked what they keep. What they do not say is
+// unknown.
+static void ask_allocators(struct attach *attach)
+{
+    struct target_process *target = &attach->inject.target;
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        struct attach_module *found = attach->modules.items + i;
+        const struct target_module *module = NULL;
+        for (size_t k = 0; trim_can_ask(found->scan.owner) && k < target->modules.len; k++) {
+            module = target->modules.items[k].load_bias == found->module.load_bias
+                         ? target->modules.items + k
+                         : module;
+        }
+        struct err_info unused = {0};
+        if (module != NULL &&
+            trim_ask(target, module, ASK_PATIENCE_MS, &found->answer, &unused) != ERR_OK) {
+            found->answer = (struct trim_answer){0};
+        }
+    }
+}
+
 static enum err open_once(struct attach *attach,
                           int pid,
                           const struct attach_options *options,
@@ -249,6 +271,9 @@ static enum err open_once(struct attach *attach,
     TRY(describe(attach));
     TRY(inject_map(&attach->inject, agent_bytes(), attach->nears.items, attach->nears.len, info));
     TRY(attach_plan_patches(attach, info));
+    if (!options->is_fresh) {
+        ask_allocators(attach);
+    }
     return attach->unpatched_count > 0 && target_refusal_is_replaced(&attach->inject.target)
                ? target_refusal_explain(&attach->inject.target, ERR_NOT_FOUND, info)
                : ERR_OK;

@@ -121,6 +121,20 @@ static bool has_allocator(const struct aggregator_process *process, rec_string m
 // Note whose functions are hooked in a process: each memory is of one of these allocators.
 static enum err note_allocators(struct recorder_state *s, const struct attach *attach)
 {
+// Note what the allocator of a module has said.
+static void
+note_answer(const struct attach *attach, const char *module, struct process_allocator *allocator)
+{
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        const struct attach_module *found = attach->modules.items + i;
+        if (strcmp(strbuf_text(&found->path), module) == 0) {
+            allocator->kept_bytes = found->answer.kept_bytes;
+            allocator->released_bytes = found->answer.released_bytes;
+            allocator->rss_bytes = found->answer.rss_bytes;
+        }
+    }
+}
+
     struct aggregator_process *process =
         aggregator_process_latest(&s->aggregator, (uint32_t)attach->inject.target.pid);
     if (process == NULL) {
@@ -129,7 +143,7 @@ static enum err note_allocators(struct recorder_state *s, const struct attach *a
     process->has_agent = true;
     for (size_t i = 0; i < attach->hooks.len; i++) {
         const struct attach_hook *hook = attach->hooks.items + i;
-        struct process_allocator found;
+        struct process_allocator found = {0};
         TRY(string_table_intern_text(&s->aggregator.strings,
                                      strbuf_text(&attach->hook_texts) + hook->module,
                                      &found.module));
@@ -143,6 +157,7 @@ static enum err note_allocators(struct recorder_state *s, const struct attach *a
             TRY(process_allocator_vec_push(&process->allocators, found));
         }
     }
+            note_answer(attach, string_table_get(&s->aggregator.strings, found.module), &found);
     return ERR_OK;
 }
 

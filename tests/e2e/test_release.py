@@ -2,6 +2,8 @@
 """What a release of free memory is said to return, against the real call: malloc_trim(0), a purge,
 ReleaseFreeMemory; of fresh processes, and of those that were large before cairn came."""
 import ctypes.util
+import pathlib
+import platform
 import subprocess
 
 import pytest
@@ -16,18 +18,22 @@ ASKED, KNOWN = 4, 32  # flags of a memory snapshot
 # Shape, bytes of a block, and which of them stay.
 SHAPES = [("one", 256, 64), ("one", 256, 20), ("one", 256, 8), ("one", 3000, 16), ("one", 40000, 16),
           ("handed", 256, 64), ("threads", 256, 64), ("handed", 256, 0), ("large", 1, 0), ("tops", 256, 0),
-          ("heaps", 1, 1)]
+          ("heaps", 1, 1), ("behind", 1, 1)]
 OTHERS = [("jemalloc", "one", 256, 64), ("jemalloc", "one", 96, 400), ("jemalloc", "one", 256, 8),
           ("tcmalloc_minimal", "one", 256, 64), ("tcmalloc_minimal", "one", 256, 0)]
+# What an allocator says itself when it is asked at the attach: in a library, and linked into the program.
+ASKED_OTHERS = [("jemalloc", "one", 256, 64), ("tcmalloc_minimal", "one", 256, 0), ("jemalloc", "threads", 3000, 0),
+                ("tcmalloc_minimal", "handed", 256, 16), ("jemalloc", "one", 96, 400), ("tcmalloc_minimal", "one", 256, 64)]
+STATIC = {"jemalloc": ["-l:libjemalloc_pic.a"], "tcmalloc_minimal": ["-l:libtcmalloc_minimal.a"]}
 
 
 class Burst:
     """The program, from its start or attached to; what the recorder expects and what the call returned."""
 
-    def __init__(self, scratch, shape, size_bytes, keep_each, library=None, is_attached=False):
+    def __init__(self, scratch, shape, size_bytes, keep_each, library=None, is_attached=False, program="burst"):
         self.path = scratch / "burst.cairn"
         more = {} if library is None else {"LD_PRELOAD": ctypes.util.find_library(library)}
-        program = [PROGRAMS / "burst", shape, str(size_bytes), str(keep_each)]
+        program = [PROGRAMS / program, shape, str(size_bytes), str(keep_each)]
         record = [CAIRN, "record", "-q", "-o", self.path]
         self.process = subprocess.Popen(program if is_attached else [*record, "--", *program], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, env=environment(more))
@@ -91,6 +97,27 @@ def test_glibc_returns_what_is_said(scratch, shape, size_bytes, keep_each, is_at
 @pytest.mark.parametrize("library, shape, size_bytes, keep_each", some_of(OTHERS, 2))
 def test_other_allocators_return_what_is_said(scratch, library, shape, size_bytes, keep_each):
     check(Burst(scratch, shape, size_bytes, keep_each, library=library))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="no thread can be lent")
+@pytest.mark.parametrize("is_static", [False, True], ids=["library", "static"])
+@pytest.mark.parametrize("library, shape, size_bytes, keep_each", some_of(ASKED_OTHERS, 2))
+def test_other_allocators_say_at_the_attach_what_they_return(scratch, library, shape, size_bytes, keep_each, is_static):
+    if is_static:
+        source = pathlib.Path(__file__).parents[1] / "programs" / "resident" / "burst.c"
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-rdynamic", "-o", scratch / "burst", source, "-Wl,--whole-archive",
+                        *STATIC[library], "-Wl,--no-whole-archive", "-lstdc++", "-lm", "-ldl", "-lpthread"], check=True)
+    run = Burst(scratch, shape, size_bytes, keep_each, library=None if is_static else library, is_attached=True,
+                program=scratch / "burst" if is_static else "burst")
+    check(run)
+    kept = [row for row in run.report["rss"]["allocators"] if row["kept_bytes"] > MIB]
+    assert [row["name"] for row in kept] == [library.split("_")[0]], kept
+
+
+def test_an_allocator_that_does_not_say_is_named(scratch):
+    run = Burst(scratch, "one", 256, 0, library="mimalloc", is_attached=True)
+    sentence, = [item["sentence"] for item in run.report["findings"]["items"] if item["kind"] == "rss"]
+    assert "mimalloc may have" in sentence and "mi_collect(true) would return it" in sentence, sentence
 
 
 @pytest.mark.parametrize("keep_each", some_of([64, 0], 2))

@@ -16,7 +16,7 @@ static void print_text(int pid, const struct process_trim *o)
                  format_bytes(o->before_bytes).text, format_bytes(o->after_bytes).text,
                  format_bytes(gone).text);
     if (o->promised.is_known) {
-        (void)printf("  promised: ~%s by malloc_trim\n", format_bytes(o->promised.bytes).text);
+        (void)printf("  promised: ~%s\n", format_bytes(o->promised.bytes).text);
     }
     for (size_t i = 0; i < o->trim.count; i++) {
         const struct trim_call *call = o->trim.calls + i;

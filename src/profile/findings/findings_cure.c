@@ -38,9 +38,8 @@ struct keeper {
     bool is_only;  // no other allocator keeps memory
 };
 
-static const struct cure *cure_of(const struct rss_allocator *allocator)
+static const struct cure *cure_of(const char *name)
 {
-    const char *name = allocator->name;
     for (size_t i = 0; i < ARRAY_LEN(cures); i++) {
         const size_t length = strlen(cures[i].name);
         const char *at = strncmp(name, "lib", 3) == 0 && i > 0 ? name + 3 : name;
@@ -59,7 +58,7 @@ static struct keeper keeper_of(const struct rss_breakdown_split *split,
     const uint64_t empty_bytes = is_only ? split->empty_page_bytes : 0;
     return (struct keeper){
         .allocator = allocator,
-        .cure = cure_of(allocator),
+        .cure = cure_of(allocator->name),
         .released_bytes = split->knows_release ? allocator->released_bytes : empty_bytes,
         .is_known = split->knows_release,
         .is_only = is_only,
@@ -228,4 +227,50 @@ enum err finding_append_cure(const struct findings_builder *builder,
         append_lasting(builder, split, &most, out);
     }
     return ERR_OK;
+}
+
+// Return the cure of the only hooked allocator besides libc's. NULL: there is none, or another one.
+static const struct cure *cure_of_hooks(const struct findings_builder *builder)
+{
+    const struct profile *profile = builder->selection->profile;
+    const struct cure *found = NULL;
+    for (size_t i = 0; i < profile->recording.hook_count; i++) {
+        const char *name = profile_string(profile, profile->recording.hooks[i].allocator);
+        const struct cure *cure = cure_of(name);
+        if (name[0] == '\0' || cure == &cures[0] || cure == found) {
+            continue;
+        }
+        if (cure == NULL || found != NULL) {
+            return NULL;
+        }
+        found = cure;
+    }
+    return found;
+}
+
+// Whether an allocator may have a part: it is from before an attach.
+static bool may_be_heap(const struct findings_builder *builder,
+                        const struct rss_breakdown_part *part)
+{
+    const char *path = profile_string(builder->selection->profile, part->path);
+    return part->kind == REC_PART_REST && (strncmp(path, "[mapped before", 14) == 0 ||
+                                           strncmp(path, "[allocated before", 17) == 0);
+}
+
+void finding_append_unasked(const struct findings_builder *builder,
+                            const struct rss_breakdown_split *split,
+                            struct strbuf *out)
+{
+    const struct cure *cure = cure_of_hooks(builder);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        bytes += may_be_heap(builder, part) ? part->rss_bytes : 0;
+    }
+    if (cure != NULL && bytes >= split->bytes[REC_PART_REST] / 2) {
+        strbuf_printf(out, "; %s may have %s of it. How much of that is free is not known; ",
+                      cure->name, format_bytes(bytes).text);
+        strbuf_printf(out, "%s would return it", cure->call);
+    }
+    strbuf_append_char(out, '.');
 }

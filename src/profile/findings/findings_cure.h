@@ -18,3 +18,9 @@ enum err finding_append_cure(const struct findings_builder *builder,
                              const struct rss_breakdown_split *split,
                              struct strbuf *out,
                              enum growth_confidence *out_confidence) MUST_USE;
+
+// Append to a sentence on memory that is not explained, which ends without a full stop: the
+// allocator of an attached process that may have it, and the call that returns what is free.
+void finding_append_unasked(const struct findings_builder *builder,
+                            const struct rss_breakdown_split *split,
+                            struct strbuf *out);

@@ -156,6 +156,8 @@ static void append_advice(const struct findings_builder *builder,
                       ", of %s. A stack keeps what its deepest call touched: fewer threads, or "
                       "smaller frames, keep less.",
                       format_things(stacks, "stack", "stacks").text);
+    } else if (beside->largest == REC_PART_REST) {
+        finding_append_unasked(builder, split, out);
     } else {
         strbuf_append_char(out, '.');
     }

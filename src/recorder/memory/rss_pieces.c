@@ -16,7 +16,9 @@ enum {
     ARENA_BYTES = 64 << 20,    // HEAP_MAX_SIZE of glibc on 64-bit machines
     STACK_BYTES_MAX = 8 << 20, // default of a thread's stack
     PAUSE_AREAS = 1024,
-    FREE_HEAD = 48, // of a free chunk: what malloc_trim keeps of it
+    FREE_HEAD = 48,      // of a free chunk: what malloc_trim keeps of it
+    HEAP_ENDS = 1 << 20, // a heap that is so much smaller than it may be has its arena's top
+    CHANGED_DIVISOR = 8, // of what an allocator keeps: after a larger change it is another amount
 };
 
 // The state of cutting one area.
@@ -34,11 +36,17 @@ void foreign_heap_release(struct foreign_heap *heap)
     u64_vec_release(&heap->tops);
 }
 
-bool foreign_heap_is_top(const struct foreign_heap *heap, struct address_range range)
+// Return the first top in a range; its end if there is none.
+static uint64_t top_in(const struct foreign_heap *heap, struct address_range range)
 {
     const struct u64_vec *tops = &heap->tops;
     const size_t first = FIRST_WHERE(at, tops->len, tops->items[at] >= range.start);
-    return first < tops->len && tops->items[first] < range.end;
+    return first < tops->len ? min_u64(tops->items[first], range.end) : range.end;
+}
+
+bool foreign_heap_is_top(const struct foreign_heap *heap, struct address_range range)
+{
+    return top_in(heap, range) < range.end;
 }
 
 struct address_range foreign_heap_whole_pages(struct address_range range)
@@ -46,6 +54,98 @@ struct address_range foreign_heap_whole_pages(struct address_range range)
     const uint64_t start = page_end(range.start + FREE_HEAD);
     const uint64_t end = page_start(range.end);
     return (struct address_range){.start = start, .end = max_u64(start, end)};
+}
+
+// Whether a piece is the heap of an arena for threads.
+static bool is_arena_heap(const struct rss_piece *piece)
+{
+    return piece->rule == RELEASE_GLIBC && piece->path[0] == '\0' &&
+           piece->start % GLIBC_HEAP_BYTES == 0 && piece->end - piece->start <= GLIBC_HEAP_BYTES;
+}
+
+// Where glibc did not say: the top is in the newest heap, and older ones mostly have their full
+// size.
+uint64_t rss_piece_top(const struct rss_process *what, const struct rss_piece *piece)
+{
+    if (!is_arena_heap(piece)) {
+        return piece->end;
+    }
+    if (what->foreign != NULL && what->foreign->knows_tops) {
+        return top_in(what->foreign,
+                      (struct address_range){.start = piece->start, .end = piece->end});
+    }
+    return piece->end - piece->start <= GLIBC_HEAP_BYTES - HEAP_ENDS ? piece->start : piece->end;
+}
+
+// Whether the allocator of `module` may have a piece, or more of it.
+static bool may_have(const struct rss_piece *piece, rec_string module)
+{
+    const bool is_break = strcmp(piece->path, "[heap]") == 0;
+    const bool is_unnamed = piece->path[0] == '\0';
+    const bool is_own = piece->kind == REC_PART_KEPT &&
+                        (piece->allocator == module || piece->allocator == 0) &&
+                        (piece->claim == HEAP_CLAIM_NONE || is_break);
+    return is_own || (piece->kind == REC_PART_REST && piece->is_earlier && is_unnamed);
+}
+
+static uint64_t room_of(const struct rss_piece *piece, rec_string module)
+{
+    return may_have(piece, module)
+               ? excess_u64(piece->rss_bytes, piece->occupied_bytes + piece->free_bytes)
+               : 0;
+}
+
+// Whether what an allocator said is still so.
+static bool does_hold(const struct rss_process *what,
+                      const struct process_allocator *allocator,
+                      const struct rss_piece_vec *pieces)
+{
+    uint64_t rss_bytes = 0;
+    for (size_t i = 0; i < pieces->len; i++) {
+        rss_bytes += pieces->items[i].kind != REC_PART_OWN ? pieces->items[i].rss_bytes : 0;
+    }
+    const uint64_t much_bytes = allocator->kept_bytes / CHANGED_DIVISOR;
+    return allocator->kept_bytes > 0 && what->process->live_bytes <= much_bytes &&
+           distance_u64(rss_bytes, allocator->rss_bytes) <= much_bytes;
+}
+
+static uint64_t share(uint64_t bytes, uint64_t part, uint64_t whole)
+{
+    return (uint64_t)((unsigned __int128)bytes * part / whole);
+}
+
+static void share_answer(const struct process_allocator *allocator, struct rss_piece_vec *pieces)
+{
+    uint64_t rooms_bytes = 0;
+    for (size_t i = 0; i < pieces->len; i++) {
+        rooms_bytes += room_of(pieces->items + i, allocator->module);
+    }
+    const uint64_t kept_bytes = min_u64(allocator->kept_bytes, rooms_bytes);
+    const uint64_t released_bytes = min_u64(allocator->released_bytes, kept_bytes);
+    for (size_t i = 0; i < pieces->len; i++) {
+        struct rss_piece *piece = pieces->items + i;
+        const uint64_t room_bytes = room_of(piece, allocator->module);
+        if (room_bytes > 0) {
+            piece->free_bytes += share(kept_bytes, room_bytes, rooms_bytes);
+            piece->released_bytes += share(released_bytes, room_bytes, rooms_bytes);
+            piece->is_asked = piece->kind != REC_PART_KEPT;
+            piece->kind = REC_PART_KEPT;
+            piece->allocator = allocator->module;
+        }
+    }
+}
+
+bool rss_pieces_share_answers(const struct rss_process *what, struct rss_piece_vec *pieces)
+{
+    const struct process_allocator_vec *allocators = &what->process->allocators;
+    bool is_any = false;
+    for (size_t i = 0; i < allocators->len && !what->is_heap_known; i++) {
+        if (does_hold(what, allocators->items + i, pieces)) {
+            share_answer(allocators->items + i, pieces);
+            is_any = true;
+        }
+    }
+    return is_any;
 }
 
 static const struct memory_area *area_of(const struct cutting *c, size_t index)

@@ -95,6 +95,7 @@ struct rss_piece {
     rec_string allocator; // of REC_PART_KEPT: the module whose allocator has it; 0: unknown
     bool is_by_blocks;    // only live blocks say that it is heap
     bool is_earlier;      // unnamed memory that the process had when it was attached to
+    bool is_asked;        // only what its allocator said makes it heap
     // Set by rss_split, for pieces of the allocator:
     uint64_t live_count;
     uint64_t apart_count;     // of these, blocks that may have a mapping of their own
@@ -110,6 +111,16 @@ struct rss_piece {
 DEFINE_VEC(rss_piece_vec, struct rss_piece);
 
 void foreign_heap_release(struct foreign_heap *heap);
+
+// Return where the top of an arena for threads begins in a heap of it, which malloc_trim does not
+// release: at the end if there is none, at the start if the heap has one and glibc did not say
+// where.
+uint64_t rss_piece_top(const struct rss_process *what, const struct rss_piece *piece);
+
+// Divide what allocators said at the attach among the memory that they may have: its free_bytes and
+// released_bytes. Return whether one said something that still holds: neither RSS nor the heap has
+// changed much since.
+bool rss_pieces_share_answers(const struct rss_process *what, struct rss_piece_vec *pieces);
 
 // Whether free memory is the top of an arena for threads, which malloc_trim does not release.
 bool foreign_heap_is_top(const struct foreign_heap *heap, struct address_range range);

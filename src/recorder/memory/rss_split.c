@@ -14,7 +14,6 @@
 #include "recorder/release/block_extent.h"
 
 enum {
-    HEAP_ENDS = 1 << 20, // a heap that is so much smaller than it may be has its arena's top
     RECENT_PARTS = 256,
     PAUSE_STEPS = 1024,   // a millisecond of work
     CHANGED_DIVISOR = 16, // of blocks: while fewer changed, the split holds
@@ -75,6 +74,7 @@ struct splitting {
     enum err err;             // of a visit to a block
     uint64_t weight;          // of the visited block, besides its shift
     bool is_estimated;
+    bool is_answered; // an allocator said what it keeps
     struct split_part_vec parts;
     uint32_t recent[RECENT_PARTS]; // by hash: 1 + index in parts
     uint64_t requested_bytes;
@@ -253,24 +253,6 @@ static enum release_rule rule_of(const struct splitting *s, rec_string module)
     return release_rule_of(allocator, string_table_get(strings, module));
 }
 
-// Whether a piece is the heap of an arena for threads.
-static bool is_arena_heap(const struct rss_piece *piece)
-{
-    return piece->rule == RELEASE_GLIBC && piece->path[0] == '\0' &&
-           piece->start % GLIBC_HEAP_BYTES == 0 && piece->end - piece->start <= GLIBC_HEAP_BYTES;
-}
-
-// Whether the free memory at the end of a heap is the top of its arena. Where glibc did not say:
-// the top is in the newest heap, and older ones mostly have their full size.
-static bool ends_in_top(const struct splitting *s, const struct rss_piece *piece)
-{
-    const struct foreign_heap *foreign = s->what->foreign;
-    const struct address_range all = {.start = piece->start, .end = piece->end};
-    return foreign != NULL && foreign->knows_tops
-               ? foreign_heap_is_top(foreign, all)
-               : piece->end - piece->start <= GLIBC_HEAP_BYTES - HEAP_ENDS;
-}
-
 // Find what a release would return of the pieces, all of whose blocks are known. malloc_trim does
 // not return the top of an arena for threads.
 static void find_released(struct splitting *s)
@@ -281,12 +263,14 @@ static void find_released(struct splitting *s)
             continue;
         }
         const struct address_range all = {.start = piece->start, .end = piece->end};
-        uint64_t top_bytes = 0;
+        const struct address_range top = {.start = rss_piece_top(s->what, piece),
+                                          .end = piece->end};
+        uint64_t end_bytes = 0;
+        uint64_t unused;
         piece->released_bytes =
-            survivors_releasable_bytes(&s->survivors, piece->area, all, &top_bytes);
-        if (is_arena_heap(piece) && ends_in_top(s, piece)) {
-            piece->released_bytes -= top_bytes;
-        }
+            survivors_releasable_bytes(&s->survivors, piece->area, all, &end_bytes);
+        piece->released_bytes -= min_u64(
+            end_bytes, survivors_releasable_bytes(&s->survivors, piece->area, top, &unused));
     }
 }
 
@@ -450,6 +434,7 @@ static enum err measure(struct splitting *s)
     if (s->what->foreign != NULL) {
         measure_free(s);
     }
+    s->is_answered = rss_pieces_share_answers(s->what, &s->pieces);
     return ERR_OK;
 }
 
@@ -561,6 +546,9 @@ static const char *unknown_heap(const struct rss_process *what, const struct rss
     const uint32_t flags = what->process->record.flags;
     if (what->is_heap_known) {
         return "[beside large blocks of glibc]";
+    }
+    if (piece->is_asked) {
+        return string_table_get(&what->aggregator->strings, what->process->earlier_name);
     }
     switch (piece->claim) {
     case HEAP_CLAIM_CHUNKS:
@@ -772,7 +760,9 @@ static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapsh
     snapshot->sparse_block_bytes = s->sparse.block_bytes;
     snapshot->flags |= s->is_estimated || s->walk.changed_count > 0 ? REC_SNAPSHOT_ESTIMATED : 0;
     const struct foreign_heap *foreign = s->what->foreign;
-    const bool is_foreign_known = foreign != NULL && foreign->is_read && foreign->is_whole;
+    const bool is_whole = foreign == NULL || foreign->is_whole;
+    const bool is_foreign_known =
+        is_whole && (s->is_answered || (foreign != NULL && foreign->is_read));
     const bool is_released_known = is_fill_known(s) && (s->what->is_heap_known || is_foreign_known);
     snapshot->flags |= is_released_known ? REC_SNAPSHOT_RELEASED : 0;
 }

@@ -421,6 +421,7 @@ static void what_a_release_returns_is_counted(void **state)
         {"200000-20a000 rw-p 00000000 00:00 0   [heap]\nRss: 40 kB\n", 0x200000, 10, 6, false, 0},
         {"8000000-800a000 rw-p 00000000 00:00 0\nRss: 40 kB\n", 0x8000000, 10, 3, false, 0},
         {"8000000-800a000 rw-p 00000000 00:00 0\nRss: 40 kB\n", 0x8000000, 10, 3, true, 0x8006000},
+        {"8000000-800a000 rw-p 00000000 00:00 0\nRss: 40 kB\n", 0x8000000, 10, 4, true, 0x8008000},
         {"8000000-800a000 rw-p 00000000 00:00 0\nRss: 40 kB\n", 0x8000000, 10, 6, true, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -13,7 +13,7 @@
 struct process_trim {
     uint64_t before_bytes; // of resident memory
     uint64_t after_bytes;
-    struct release_estimate promised; // by malloc_trim
+    struct release_estimate promised; // by all calls
     struct trim trim;
 };
 

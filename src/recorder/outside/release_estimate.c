@@ -70,7 +70,8 @@ enum err release_estimate_read(pid_t pid, struct release_estimate *out)
         is_read = foreign_heap_is_top(&r.heap, range) ||
                   count_resident(pagemap, foreign_heap_whole_pages(range), &count);
     }
-    *out =
-        (struct release_estimate){.bytes = is_read ? count * page_bytes() : 0, .is_known = is_read};
+    *out = (struct release_estimate){.bytes = is_read ? count * page_bytes() : 0,
+                                     .is_known = is_read,
+                                     .is_unused = !r.heap.is_read};
     return ERR_OK;
 }

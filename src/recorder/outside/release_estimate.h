@@ -15,7 +15,8 @@
 
 struct release_estimate {
     uint64_t bytes;
-    bool is_known; // false: no glibc, or not all of its free memory was found
+    bool is_known;  // false: no glibc, or not all of its free memory was found
+    bool is_unused; // no heap of glibc was found
 };
 
 // ERR_NOT_FOUND: it has ended; other errors: it may not be read.

@@ -11,6 +11,9 @@
 //   heaps     a thread allocates buffers of 8 MiB, after such a buffer, and a small block between
 //             the last ones; the main thread frees the buffers: a heap of an arena has room for
 //             seven, and ends behind them
+//   behind    a thread allocates buffers of 4 MiB, after such a buffer; another thread of its arena
+//             has its cache behind them, which libc itself allocates; the main thread frees the
+//             buffers: they are free below that cache, and the end is above it
 //
 // Then it answers "t" with a release of free memory by its allocator, and says how many bytes less
 // are resident; "q" ends it.
@@ -148,6 +151,38 @@ static void fill_heaps(void)
     }
 }
 
+static void *make_some_and_wait(void *buffers)
+{
+    for (size_t i = 0; buffers != NULL && i < BUFFERS; i++) {
+        ((void **)buffers)[i] = make(BUFFER_BYTES / 2);
+    }
+    free(make(64));
+    (void)pthread_barrier_wait(&g_is_built);
+    for (;;) {
+        (void)pause();
+    }
+    return NULL;
+}
+
+static void fill_below(void)
+{
+    void *buffers[BUFFERS];
+    pthread_t thread;
+    free(make(12 << 20));
+    (void)mallopt(M_ARENA_MAX, 2); // two threads without buffers share them
+    (void)pthread_barrier_init(&g_is_built, NULL, 2);
+    for (int i = 0; i < 3; i++) {
+        if (pthread_create(&thread, NULL, make_some_and_wait, i == 0 ? (void *)buffers : NULL) !=
+            0) {
+            abort();
+        }
+        (void)pthread_barrier_wait(&g_is_built);
+    }
+    for (size_t i = 0; i < BUFFERS; i++) {
+        free(buffers[i]);
+    }
+}
+
 static void *burst(const char *shape)
 {
     g_frees_itself = strcmp(shape, "threads") == 0 || strcmp(shape, "tops") == 0;
@@ -156,6 +191,10 @@ static void *burst(const char *shape)
     }
     if (strcmp(shape, "heaps") == 0) {
         fill_heaps();
+        return NULL;
+    }
+    if (strcmp(shape, "behind") == 0) {
+        fill_below();
         return NULL;
     }
     if (strcmp(shape, "tops") == 0) {

@@ -27,16 +27,19 @@
 
 enum {
     LENT_ARGUMENTS = 5,
-    LENT_TEXT_BYTES = 32,
+    LENT_TEXT_BYTES = 40,
 };
 
 struct lent_call {
     uint64_t function;
     uint64_t arguments[LENT_ARGUMENTS];
     const char *text; // shorter than LENT_TEXT_BYTES; the first argument is its address. NULL: none
-    uint64_t errno_location; // address of __errno_location; 0: errno is not kept
-    uint32_t patience_ms;    // to find a thread that waits
-    uint32_t limit_ms;       // for the function
+    uint32_t value_argument;  // the argument that is the address of `value`; 0: none
+    uint32_t length_argument; // the argument that is the address of the length of `value`; 0: none
+    uint64_t value;           // before the call, and after it
+    uint64_t errno_location;  // address of __errno_location; 0: errno is not kept
+    uint32_t patience_ms;     // to find a thread that waits
+    uint32_t limit_ms;        // for the function
     // Results:
     uint64_t result;
     uint64_t stopped_ns; // how long the thread was stopped

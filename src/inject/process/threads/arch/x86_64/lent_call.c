@@ -54,6 +54,8 @@ struct lent_result {
     uint64_t done; // 1: the thread goes on
     uint64_t result;
     char text[LENT_TEXT_BYTES];
+    uint64_t value;
+    uint64_t length;
 };
 
 // rbp: the saved registers, and below them the thread's mask of signals; r12: its vector registers;
@@ -400,6 +402,7 @@ static enum err wait_until_done(struct lending *l, uint64_t begin_ns, struct err
     while (target_process_read(l->target, l->result, &result, sizeof(result)) == ERR_OK) {
         if (result.done == 1) {
             l->call->result = result.result;
+            l->call->value = result.value;
             l->call->held_ns = clock_monotonic_ns() - begin_ns;
             return ERR_OK;
         }
@@ -435,6 +438,22 @@ static bool is_code_there(const struct lending *l)
            memcmp(bytes, lent_code_begin, len) == 0;
 }
 
+// Write what the arguments are addresses of.
+static enum err write_arguments(const struct lending *l)
+{
+    struct lent_call *call = l->call;
+    struct lent_result result = {.value = call->value, .length = sizeof(call->value)};
+    memcpy(result.text, call->text, strnlen(call->text, sizeof(result.text) - 1));
+    call->arguments[0] = l->result + offsetof(struct lent_result, text);
+    if (call->value_argument != 0) {
+        call->arguments[call->value_argument] = l->result + offsetof(struct lent_result, value);
+    }
+    if (call->length_argument != 0) {
+        call->arguments[call->length_argument] = l->result + offsetof(struct lent_result, length);
+    }
+    return target_process_write(l->target, l->result, &result, sizeof(result));
+}
+
 static enum err prepare(struct lending *l, struct err_info *info)
 {
     l->code = find_code_place(l->target);
@@ -448,8 +467,8 @@ static enum err prepare(struct lending *l, struct err_info *info)
     }
     if (l->target->has_seccomp) {
         return err_set(info, ERR_UNSUPPORTED,
-                       "process %d has a seccomp filter, which may forbid what a release of "
-                       "memory does",
+                       "process %d has a seccomp filter, which may forbid what its allocator "
+                       "does",
                        l->target->pid);
     }
     if (is_code_there(l)) { // a thread of an earlier call may still be in it
@@ -458,13 +477,7 @@ static enum err prepare(struct lending *l, struct err_info *info)
             &calls, (struct address_range){.start = l->code, .end = l->code + CODE_BYTES_MAX},
             info));
     }
-    if (l->call->text == NULL) {
-        return ERR_OK;
-    }
-    char text[LENT_TEXT_BYTES] = {0};
-    memcpy(text, l->call->text, strnlen(l->call->text, sizeof(text) - 1));
-    l->call->arguments[0] = l->result + offsetof(struct lent_result, text);
-    return target_process_write(l->target, l->call->arguments[0], text, sizeof(text));
+    return l->call->text != NULL ? write_arguments(l) : ERR_OK;
 }
 
 enum err lent_call_run(struct target_process *target, struct lent_call *call, struct err_info *info)
