@@ -169,7 +169,7 @@ static uint64_t
 answer_rotate(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
 {
     const uint64_t number = answer_checkpoint(s, now_ms, text, reply);
-    s->rotation.checkpoint = number;
+    rotation_await(&s->rotation, number);
     return number;
 }
 

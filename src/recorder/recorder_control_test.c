@@ -372,9 +372,9 @@ static void a_checkpoint_is_answered_when_it_is_written(void **state)
     struct recorder_state *s = f.s;
     strbuf_append_text(&s->rotation.kept, "/tmp/kept.cairn");
     hear_answer(&f, "checkpoint", false, "+written to " OUTPUT);
-    assert_int_equal(s->rotation.checkpoint, 0);
+    assert_false(rotation_is_awaited(&s->rotation, UINT64_MAX));
     hear_answer(&f, "rotate", true, "+kept as /tmp/kept.cairn");
-    assert_int_equal(s->rotation.checkpoint, s->checkpoint.ended_count);
+    assert_true(rotation_is_awaited(&s->rotation, s->checkpoint.ended_count));
     s->rotation.has_failed = true;
     hear_answer(&f, "rotate", true, "-cannot keep the recording as /tmp/kept.cairn");
     hear_answer(&f, "checkpoint", false, "+written to " OUTPUT);
@@ -391,6 +391,39 @@ static void a_checkpoint_is_answered_when_it_is_written(void **state)
     tear_down(&f);
 }
 
+// End the checkpoint that is written, and keep it as the loop does.
+static void end_checkpoint(struct recorder_state *s, const char *kept)
+{
+    s->checkpoint.ended_count = s->checkpoint.begun_count;
+    const bool is_awaited = rotation_is_awaited(&s->rotation, s->checkpoint.ended_count);
+    assert_true(is_awaited);
+    rotation_settle(&s->rotation, s->checkpoint.ended_count);
+    strbuf_clear(&s->rotation.kept);
+    strbuf_append_text(&s->rotation.kept, kept);
+    recorder_control_tell_checkpoint(s, is_awaited);
+}
+
+static void a_second_rotation_does_not_take_the_first_one_s_place(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    struct recorder_state *s = f.s;
+    const int first = send_request(&f, "rotate");
+    s->checkpoint.begun_count = 1; // and is written
+    const int second = send_request(&f, "rotate");
+    end_checkpoint(s, "/tmp/kept.1.cairn");
+    assert_string_equal(reply_of(first), "+kept as /tmp/kept.1.cairn");
+    assert_string_equal(reply_of(second), "");
+    s->checkpoint.begun_count = 2;
+    end_checkpoint(s, "/tmp/kept.2.cairn");
+    assert_string_equal(reply_of(second), "+kept as /tmp/kept.2.cairn");
+    assert_false(rotation_is_awaited(&s->rotation, UINT64_MAX));
+    assert_int_equal(close(first), 0);
+    assert_int_equal(close(second), 0);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_reload_and_its_result_are_told),
         cmocka_unit_test(the_status_has_the_present_figures),
         cmocka_unit_test(a_checkpoint_is_answered_when_it_is_written),
+        cmocka_unit_test(a_second_rotation_does_not_take_the_first_one_s_place),
     };
     return cmocka_run_group_tests(tests, leave_network, NULL);
 }

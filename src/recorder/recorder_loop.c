@@ -117,7 +117,7 @@ void recorder_keep_state(struct recorder_state *s)
 {
     struct err_info trouble = {0};
     const bool had_failed = s->rotation.has_failed;
-    s->rotation.checkpoint = 0;
+    rotation_settle(&s->rotation, s->checkpoint.ended_count);
     s->rotation.has_failed = rotation_keep(&s->rotation, clock_real_ns(), &trouble) != ERR_OK;
     if (s->rotation.has_failed && !had_failed) {
         recorder_log(s, "%s", err_text(&trouble));
@@ -161,8 +161,7 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
         break;
     }
     if (s->checkpoint.ended_count != ended_before) {
-        const bool is_awaited =
-            s->rotation.checkpoint != 0 && s->checkpoint.ended_count >= s->rotation.checkpoint;
+        const bool is_awaited = rotation_is_awaited(&s->rotation, s->checkpoint.ended_count);
         const bool is_wanted = is_awaited || rotation_has_grown(&s->rotation);
         if (is_wanted && !s->checkpoint.has_failed) {
             recorder_keep_state(s);
@@ -170,7 +169,7 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
         recorder_control_tell_checkpoint(s, is_awaited);
     }
     if (rotation_is_due(&s->rotation, s->checkpoint.ended_count, now_ms)) {
-        s->rotation.checkpoint = checkpoint_request(&s->checkpoint, now_ms);
+        rotation_await(&s->rotation, checkpoint_request(&s->checkpoint, now_ms));
     }
     if (!checkpoint_is_due(&s->checkpoint, now_ms, s->drain.stable_ms)) {
         return;

@@ -47,6 +47,18 @@ def test_each_kept_file_has_everything_until_then(scratch):
         assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_each_of_several_requests_is_answered_by_a_kept_file(scratch):
+    with Conversation(scratch / "c.cairn", ON_REQUEST) as c:
+        c.do("a 10 100")
+        requests = [subprocess.Popen([CAIRN, "ctl", c.path, "rotate"], stdout=subprocess.PIPE, text=True,
+                                     env=environment()) for _ in range(6)]
+        answers = [request.communicate(timeout=DEADLINE_SECONDS)[0] for request in requests]
+        c.end()
+    assert {answer.split()[-1] for answer in answers} == {str(path) for path in kept(scratch)}
+    assert all(answer.startswith("kept as ") for answer in answers)
+    assert {allocations(path) for path in kept(scratch)} == {10}
+
+
 def test_states_are_kept_by_the_clock_and_at_the_end(scratch):
     """On a busy machine the first one may be older than the program's first block."""
     with Conversation(scratch / "c.cairn", ["--rotate", "1s", *ON_REQUEST]) as c:

@@ -80,7 +80,23 @@ bool rotation_is_due(struct rotation *rotation, uint64_t ended, uint64_t now_ms)
     }
     // After a pause of the machine one state is kept, not one for each interval.
     rotation->next_ms = now_ms + rotation->options.every_ms;
-    return rotation->checkpoint <= ended;
+    return rotation->last_awaited <= ended;
+}
+
+void rotation_await(struct rotation *rotation, uint64_t number)
+{
+    rotation->first_awaited = rotation->first_awaited != 0 ? rotation->first_awaited : number;
+    rotation->last_awaited = number;
+}
+
+bool rotation_is_awaited(const struct rotation *rotation, uint64_t ended)
+{
+    return rotation->first_awaited != 0 && rotation->first_awaited <= ended;
+}
+
+void rotation_settle(struct rotation *rotation, uint64_t ended)
+{
+    rotation->first_awaited = rotation->last_awaited > ended ? rotation->last_awaited : 0;
 }
 
 static uint64_t file_bytes(const char *path)

@@ -48,9 +48,12 @@ static inline bool rotation_is_wanted(const struct rotation_options *options)
 
 struct rotation {
     struct rotation_options options;
-    const char *path;    // borrowed; of the recording
-    uint64_t next_ms;    // time of the next one, if options.every_ms is not 0
-    uint64_t checkpoint; // the number of the checkpoint to keep; 0: none
+    const char *path; // borrowed; of the recording
+    uint64_t next_ms; // time of the next one, if options.every_ms is not 0
+    // Numbers of the first and the last checkpoint to keep; 0: none. While one is written, the next one
+    // may be requested, too.
+    uint64_t first_awaited;
+    uint64_t last_awaited;
     struct strbuf kept;  // owned; path of the latest kept file
     uint64_t kept_bytes; // its size; 0: none of this run
     bool has_failed;     // the latest one could not be kept
@@ -63,6 +66,15 @@ enum err rotation_init(struct rotation *rotation,
                        const char *path,
                        struct err_info *info) MUST_USE;
 void rotation_release(struct rotation *rotation);
+
+// Await checkpoint `number`: that of the latest request, or the next one.
+void rotation_await(struct rotation *rotation, uint64_t number);
+
+// Return whether the state of checkpoint `ended` is to be kept: it, or one before it, is awaited.
+bool rotation_is_awaited(const struct rotation *rotation, uint64_t ended);
+
+// Await no checkpoint up to `ended` any more.
+void rotation_settle(struct rotation *rotation, uint64_t ended);
 
 // Return whether a state should be kept now: another checkpoint is to be awaited. It is due again
 // after the next interval. While one is awaited that has not ended (of `ended`), none is due: if

@@ -139,14 +139,14 @@ static void states_are_kept_if_checkpoints_take_longer_than_the_interval(void **
         if (begun > ended && second % TAKES == 0) {
             ended = begun;
         }
-        if (rotation.checkpoint != 0 && ended >= rotation.checkpoint) {
-            rotation.checkpoint = 0;
+        if (rotation_is_awaited(&rotation, ended)) {
+            rotation_settle(&rotation, ended);
             kept++;
         }
         if (rotation_is_due(&rotation, ended, UINT64_C(1000) * second)) {
-            rotation.checkpoint = begun + 1;
+            rotation_await(&rotation, begun + 1);
         }
-        if (begun == ended && rotation.checkpoint > ended) {
+        if (begun == ended && rotation.last_awaited > ended) {
             begun++;
         }
     }
