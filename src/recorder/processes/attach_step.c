@@ -17,7 +17,9 @@
 
 enum {
     USUAL_MS = 1000,
-    LIMIT_MS = 60000, // nothing waits for a step but the process that it is about
+    // Nothing waits for a step but the process that it is about.
+    HELD_UP_LIMIT_MS = 60000,
+    LIMIT_MS = 600000, // also if it works: a slow machine takes minutes for what others do at once
 };
 
 // Return whether a process or one of its ancestors is recorded: what recorded processes start is
@@ -145,15 +147,21 @@ bool attach_step_is_over(const struct attach_step *step)
     return step->aside == NULL || aside_is_over(step->aside);
 }
 
+static uint64_t held_up_ms(const struct attach_step *step)
+{
+    return step->aside != NULL ? aside_held_up_ns(step->aside) / NS_PER_MS : 0;
+}
+
 bool attach_step_is_late(const struct attach_step *step)
 {
-    return clock_monotonic_ms() > step->begun_ms + LIMIT_MS;
+    const uint64_t passed_ms = clock_monotonic_ms() - step->begun_ms;
+    return passed_ms > LIMIT_MS ||
+           (passed_ms > HELD_UP_LIMIT_MS && held_up_ms(step) > HELD_UP_LIMIT_MS);
 }
 
 enum attach_step_pace attach_step_pace_of(const struct attach_step *step)
 {
-    const uint64_t held_up_ms = step->aside != NULL ? aside_held_up_ns(step->aside) / NS_PER_MS : 0;
-    return held_up_ms > USUAL_MS                              ? STEP_IS_HELD_UP
+    return held_up_ms(step) > USUAL_MS                        ? STEP_IS_HELD_UP
            : clock_monotonic_ms() > step->begun_ms + USUAL_MS ? STEP_IS_SLOW
                                                               : STEP_IS_NEW;
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "recorder/aside/aside.h"
 #include "recorder/processes/page_probe.h"
 
 enum {
@@ -95,6 +98,37 @@ static void a_step_is_left_or_over(void **state)
     }
 }
 
+struct work {
+    _Atomic bool is_over;
+};
+
+static void work_until_over(void *context)
+{
+    const struct work *work = context;
+    while (!atomic_load_explicit(&work->is_over, memory_order_relaxed)) {
+    }
+}
+
+// A slow machine: the step has worked for two minutes, and later for eleven.
+static void a_step_that_works_is_not_late_for_long(void **state)
+{
+    enum {
+        MINUTE_MS = 60000
+    };
+    (void)state;
+    struct work work = {0};
+    const struct aside_work wanted = {.run = work_until_over, .context = &work};
+    struct aside *aside = aside_start(&wanted);
+    assert_non_null(aside);
+    const uint64_t now_ms = clock_monotonic_ms();
+    const struct attach_step slow = {.aside = aside, .begun_ms = now_ms - 2 * MINUTE_MS};
+    assert_false(attach_step_is_late(&slow));
+    const struct attach_step endless = {.aside = aside, .begun_ms = now_ms - 11 * MINUTE_MS};
+    assert_true(attach_step_is_late(&endless));
+    atomic_store_explicit(&work.is_over, true, memory_order_relaxed);
+    aside_free(aside);
+}
+
 static void files_that_answer_are_touched(void **state)
 {
     (void)state;
@@ -107,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_has_a_result),
         cmocka_unit_test(a_step_without_a_thread_is_over),
+        cmocka_unit_test(a_step_that_works_is_not_late_for_long),
         cmocka_unit_test(files_that_answer_are_touched),
         cmocka_unit_test(a_step_is_left_or_over),
     };
