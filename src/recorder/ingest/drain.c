@@ -24,6 +24,8 @@ enum {
     LOOKS_MAX = 16,         // at threads without events, in a pass
     THREAD_CHECK_MS = 1000, // interval of the checks whether the lanes' threads still live
     CHECKS_MAX = 64,        // of them, in a pass
+    FULL_PASS_MS = 16,      // at most, between two passes that look at each lane
+    CALM_MS = 20,           // without events: all passes look at each lane
 };
 
 enum err drain_init(struct drain *drain,
@@ -126,10 +128,23 @@ static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_m
     lane->process = slot;
     lane_reader_init(&lane->reader, header, index, process->aggregator, header->thread_id,
                      drain_process_time(header->start_ms, clock_ms));
+    lane->busy_ms = drain->clock_ms;
     drain->lanes[index] = lane;
-    drain->active[drain->active_count++] = index;
+    drain->active[drain->active_count] = drain->active[drain->awake_count];
+    drain->active[drain->awake_count++] = index;
+    drain->active_count++;
     process->lane_count++;
     return ERR_OK;
+}
+
+// Remove active[i].
+static void remove_active(struct drain *drain, uint32_t i)
+{
+    if (i < drain->awake_count) { // the last one that is awake takes its place
+        drain->active[i] = drain->active[--drain->awake_count];
+        i = drain->awake_count;
+    }
+    drain->active[i] = drain->active[--drain->active_count];
 }
 
 // Begin the new lanes that are in use, of one slot or of all (ANY_SLOT).
@@ -156,11 +171,53 @@ static bool is_of_earlier_image(const struct drain *drain, const struct drain_la
     return drain->processes[lane->process].is_replaced;
 }
 
+// Return how many of the active lanes this pass looks at.
+static uint32_t lanes_of_pass(const struct drain *drain)
+{
+    return drain->is_full ? drain->active_count : drain->awake_count;
+}
+
+// Decide whether this pass looks at each lane.
+static void choose_lanes(struct drain *drain, uint32_t ended, bool is_last)
+{
+    // Relaxed: what threads published before is seen as late as without the hint, at most.
+    const uint32_t wake =
+        atomic_load_explicit(&drain->session->header->recorder_wake, memory_order_relaxed);
+    const bool has_news = wake != drain->full_wake || ended != drain->full_ended ||
+                          drain->has_begun || drain->has_unknown || drain->has_dead ||
+                          drain->has_found_dead || drain->has_queries;
+    drain->is_full = !drain_books_are_kept(drain) || has_news || is_last ||
+                     drain->clock_ms >= drain->busy_ms + CALM_MS ||
+                     drain->clock_ms >= drain->full_ms + FULL_PASS_MS;
+    if (drain->is_full) {
+        drain->full_ms = drain->clock_ms;
+        drain->full_wake = wake;
+        drain->full_ended = ended;
+        drain->read_ms = drain->stable_ms;
+    }
+}
+
+// After a full pass: sort the lanes into those that are awake and those that rest.
+static void part_lanes(struct drain *drain)
+{
+    if (!drain->is_full || !drain_books_are_kept(drain)) {
+        return;
+    }
+    drain->awake_count = 0;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        const uint32_t index = drain->active[i];
+        if (!drain_lane_may_rest(drain, drain->lanes[index])) {
+            drain->active[i] = drain->active[drain->awake_count];
+            drain->active[drain->awake_count++] = index;
+        }
+    }
+}
+
 // Read how far each lane has been written; note the unread ones.
 static void snapshot_lanes(struct drain *drain)
 {
     lane_heap_clear(&drain->unread);
-    for (uint32_t i = 0; i < drain->active_count; i++) {
+    for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         const bool is_sound = !lane->is_corrupt &&
                               lane_consumer_refresh(&lane->reader.consumer) == ERR_OK &&
@@ -179,7 +236,7 @@ static void snapshot_lanes(struct drain *drain)
 // Take what threads will not send themselves, and note how far each lane has been written.
 static enum err begin_round(struct drain *drain, bool is_last)
 {
-    for (uint32_t i = 0; i < drain->active_count; i++) {
+    for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         TRY(drain_lane_relieve(drain, drain->lanes[drain->active[i]], is_last));
     }
     snapshot_lanes(drain);
@@ -199,8 +256,8 @@ bool drain_has_counted(const struct drain *drain, uint32_t slot)
 
 bool drain_is_quiet(const struct drain *drain)
 {
-    bool is_quiet = !drain->has_unknown && !drain->has_found_dead && !drain->has_dead &&
-                    drain->pending_stamp == UINT64_MAX;
+    bool is_quiet = drain->is_full && !drain->has_unknown && !drain->has_found_dead &&
+                    !drain->has_dead && drain->pending_stamp == UINT64_MAX;
     for (uint32_t i = 0; i < drain->active_count && is_quiet; i++) {
         const struct drain_lane *lane = drain->lanes[drain->active[i]];
         is_quiet = lane->is_corrupt ||
@@ -219,7 +276,7 @@ static void note_threads(struct drain *drain)
 {
     uint32_t looks_left = LOOKS_MAX;
     aggregator_clear_holds(drain->aggregator);
-    for (uint32_t i = 0; i < drain->active_count; i++) {
+    for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         drain_lane_note_unsent(drain, lane);
         drain_lane_look(drain, lane, &looks_left);
@@ -238,7 +295,7 @@ void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_
 // Return the time before which all ticks are over and all their events published.
 static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
 {
-    return (drain->session->header->flags & SESSION_BOOKS) != 0 ? drain->stable_ms : clock_ms;
+    return drain_books_are_kept(drain) ? drain->read_ms : clock_ms;
 }
 
 // Return the latest moment at which a thread that has ended can have done so. Events before it may
@@ -279,13 +336,13 @@ static void lane_end(struct drain *drain, uint32_t i)
                                                  memory_order_relaxed) != LANE_CLOSED;
     drain_books_end_lane(drain, lane->reader.consumer.lane);
     lane_free(drain, index);
-    drain->active[i] = drain->active[--drain->active_count];
+    remove_active(drain, i);
     session_recycle_lane(drain->session, index);
 }
 
 static void end_finished_lanes(struct drain *drain)
 {
-    for (uint32_t i = 0; i < drain->active_count;) {
+    for (uint32_t i = 0; i < lanes_of_pass(drain);) {
         if (drain_lane_is_finished(drain, drain->lanes[drain->active[i]])) {
             lane_end(drain, i);
         } else {
@@ -302,7 +359,7 @@ static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_
         return 0;
     }
     uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : complete_ms(drain, clock_ms);
-    for (uint32_t i = 0; i < drain->active_count && drain->active_count > 1; i++) {
+    for (uint32_t i = 0; i < lanes_of_pass(drain) && drain->active_count > 1; i++) {
         beyond_ms = min_u64(beyond_ms, drain->lanes[drain->active[i]]->unsent_since_ms);
     }
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
@@ -360,7 +417,7 @@ static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t c
 static uint32_t count_ended_lanes(const struct drain *drain)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < drain->active_count; i++) {
+    for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         count += drain_lane_is_deserted(drain, drain->lanes[drain->active[i]]);
     }
     return count;
@@ -465,6 +522,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     note_counters(drain);
     TRY(find_newcomers(drain, clock_ms));
     check_threads(drain);
+    choose_lanes(drain, ended, is_last);
     const uint64_t last_stamp = is_last ? UINT64_MAX : drain_limit_of_pass(drain, clock_ms);
     TRY(begin_round(drain, is_last));
     drain->latest_stamp = session_stamp(drain->session);
@@ -478,8 +536,9 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     }
     TRY(drain_books_end_pass(drain));
     session_note_unread(drain->session, ended - count_ended_lanes(drain));
-    bool has_queries = false;
-    TRY(drain_queries_answer(drain, complete_tick, &has_queries));
-    *out_was_busy = has_unread || has_queries;
+    TRY(drain_queries_answer(drain, lanes_of_pass(drain), complete_tick, &drain->has_queries));
+    part_lanes(drain);
+    *out_was_busy = has_unread || drain->has_queries;
+    drain->busy_ms = *out_was_busy ? clock_ms : drain->busy_ms;
     return ERR_OK;
 }

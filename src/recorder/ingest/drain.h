@@ -11,6 +11,12 @@
 //   5. Take the events of all lanes up to a moment before 1, in the order of their stamps.
 //   6. Recycle lanes that are closed and empty, and the lanes of dead threads and processes.
 //
+// Threads that keep books and have done nothing for a while rest: their lanes are left out of steps
+// 3 to 6, except in a full pass, which comes at least every FULL_PASS_MS, and whenever a thread
+// waits for the recorder, a thread or process has begun or ended, or a query is open. So thousands
+// of idle threads cost the passes for a busy one little. What a resting thread does next is read in
+// the next full pass, as if the recorder had slept until then.
+//
 // The moment of 5 is read before 1, so 4 sees all events that led to an earlier event. It precedes
 // any unpublished event whose effect other threads can have seen (lane_header.pending_stamps), and
 // the exit of any process that has not been found dead. A thread cannot delay the others without
@@ -54,6 +60,7 @@ struct drain_lane {
     uint64_t self_address;    // of its thread
     uint64_t snapshot_pos;    // what it had written at the end of the latest memory snapshot
     uint64_t look_ms;         // when to look next whether its thread sleeps
+    uint64_t busy_ms;         // clock_ms of the latest pass that found something of its thread
     uint64_t unsent_since_ms; // at the start of the pass: of its book; UINT64_MAX: it was taken
     uint64_t given_up[LANE_PENDING_STAMPS]; // stamps that were pending for too long
 };
@@ -104,8 +111,9 @@ struct drain {
     uint32_t left_number;  // of the peak when the process that is ending left the sum; or 0
     uint64_t others_bytes; // of processes without books, in the shared sum
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
-    uint32_t active[SESSION_MAX_LANES];          // the lanes in use
+    uint32_t active[SESSION_MAX_LANES];          // the lanes in use; those that rest come last
     uint32_t active_count;
+    uint32_t awake_count;
     struct lane_heap unread; // those that this pass still reads; some of them may have ended
     // By slot. Those behind slot_count were never in use.
     struct drain_process processes[SESSION_MAX_PROCESSES];
@@ -126,6 +134,7 @@ struct drain {
     bool has_begun;            // processes have begun in this pass
     bool has_found_dead;       // some processes are found dead and have no time of death
     bool has_dead;             // some processes are dead
+    bool has_queries;          // some threads await an answer
     uint64_t passes;           // number of them
     uint64_t clock_ms;         // of the current pass
     uint64_t corrupt_lanes;
@@ -138,6 +147,12 @@ struct drain {
     uint64_t next_thread_check_ms;
     uint32_t checked_lanes; // the fewest active ones since the latest check of the threads
     uint32_t checks_left;   // active lanes whose threads that check has still to look for
+    bool is_full;           // of the latest pass: it has looked at each lane
+    uint64_t full_ms;       // clock_ms of the latest full pass,
+    uint64_t busy_ms;       // and of the latest one that found events
+    uint32_t full_wake;     // recorder_wake before it
+    uint32_t full_ended;    // ended_lanes before it
+    uint64_t read_ms;       // what threads did before has been read
     uint64_t stable_ms;     // see drain_note_time
     uint64_t noted_ms;
     uint64_t noted_at_ns;
@@ -201,8 +216,8 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
 // ERR_LIMIT.
 enum err drain_merge_stacks(struct drain *drain) MUST_USE;
 
-// Return whether the latest pass has counted everything, no thread is in an event, none holds a
-// block, and each can wake the recorder (recorder_wake.h).
+// Return whether the latest pass was full, has counted everything, no thread is in an event, none
+// holds a block, and each can wake the recorder (recorder_wake.h).
 bool drain_is_quiet(const struct drain *drain);
 
 // Return whether everything that the threads of the process in `slot` have done has been counted.

@@ -18,6 +18,7 @@
 #include "base/bucket.h"
 #include "base/minmax.h"
 #include "recorder/ingest/test_drain.h"
+#include "session/recorder_wake.h"
 #include "target/producer/entry/lane_entry.h"
 
 enum {
@@ -290,6 +291,88 @@ static void rows_are_what_threads_counted(void **state)
     }
 }
 
+// Allocate and send it.
+static void allocate_once(struct player *p, uint32_t *blocks)
+{
+    assert_true(lane_enter(&p->producer));
+    assert_true(lane_allocate(&p->producer, 0x7f0000000000 + 64 * (uint64_t)++ * blocks, 48, 0));
+    assert_true(lane_flush(&p->producer));
+}
+
+// Let the first thread work for that many milliseconds. Return how many passes looked at each lane.
+static uint32_t work_for(struct world *w, struct player *busy, uint32_t ms, uint32_t *blocks)
+{
+    uint32_t full = 0;
+    for (uint32_t i = 0; i < ms; i++) {
+        allocate_once(busy, blocks);
+        pass(&w->f);
+        full += w->f.on.drain.is_full;
+    }
+    return full;
+}
+
+// What a thread without events costs is a look now and then. What it does after its rest is read
+// then, and at once if it waits for the recorder, ends, or nothing else happens.
+static void lanes_of_idle_threads_rest(void **state)
+{
+    enum {
+        IDLE = 5,
+        REST_MS = 101,
+        LOOKS_MS = 16,
+    };
+    (void)state;
+    struct world *w = calloc(1, sizeof(*w));
+    struct player *players = calloc(1 + IDLE, sizeof(*players));
+    assert_non_null(w);
+    assert_non_null(players);
+    open_world(w, 1);
+    const struct drain *drain = &w->f.on.drain;
+    const uint64_t *counted = &w->f.on.aggregator.totals.sums.allocations;
+    uint32_t blocks = 0;
+    for (uint32_t i = 0; i <= IDLE; i++) {
+        players[i] = (struct player){.world = w, .number = i};
+        open_book(&players[i]);
+    }
+    (void)work_for(w, players, REST_MS + LOOKS_MS, &blocks);
+    assert_int_equal(drain->active_count, 1 + IDLE);
+    assert_int_equal(drain->awake_count, 1);
+    assert_in_range(work_for(w, players, 10 * LOOKS_MS, &blocks), 9, 11);
+    assert_int_equal(*counted, blocks);
+    // Read with the next full pass, and awake from then on.
+    while (!drain->is_full) {
+        (void)work_for(w, players, 1, &blocks);
+    }
+    allocate_once(&players[3], &blocks);
+    (void)work_for(w, players, LOOKS_MS - 1, &blocks);
+    assert_int_equal(*counted, blocks - 1);
+    (void)work_for(w, players, 1, &blocks);
+    assert_int_equal(*counted, blocks);
+    assert_int_equal(drain->awake_count, 2);
+    // At once.
+    allocate_once(&players[4], &blocks);
+    session_wake_recorder(w->f.on.session.header);
+    (void)work_for(w, players, 1, &blocks);
+    assert_int_equal(*counted, blocks);
+    (void)work_for(w, players, 1, &blocks);
+    assert_false(drain->is_full);
+    book_end(&players[2].producer);
+    lane_producer_close(&players[2].producer);
+    (void)work_for(w, players, 2, &blocks);
+    assert_int_equal(drain->active_count, IDLE);
+    // Nothing happens: the recorder may rest.
+    for (uint32_t i = 0; i < REST_MS; i++) {
+        pass(&w->f);
+    }
+    assert_true(drain->is_full);
+    assert_int_equal(drain->awake_count, 0);
+    allocate_once(&players[5], &blocks);
+    pass(&w->f);
+    assert_int_equal(*counted, blocks);
+    close_fixture(&w->f);
+    free(players);
+    free(w);
+}
+
 // Of each table of words; and one that lets the thread keep much of the sum.
 static const uint64_t g_sizes[] = {100, 1000, 8000, 16 << 20};
 
@@ -538,6 +621,7 @@ int main(void)
         cmocka_unit_test(a_peak_of_a_dead_process_may_be_too_high),
         cmocka_unit_test(a_process_that_is_dead_when_it_is_found_may_have_been),
         cmocka_unit_test(rows_are_what_threads_counted),
+        cmocka_unit_test(lanes_of_idle_threads_rest),
         cmocka_unit_test(a_missed_free_is_made_up_for),
         cmocka_unit_test(sizes_are_counted_by_bucket),
     };

@@ -8,7 +8,8 @@
 #include "recorder/lanes/lane_counters.h"
 
 enum {
-    LOOK_MS = 200 // interval of the looks at a thread without events
+    LOOK_MS = 200,       // interval of the looks at a thread without events
+    REST_AFTER_MS = 100, // without anything of its thread
 };
 
 void drain_lane_distrust(struct drain *drain, struct drain_lane *lane)
@@ -145,11 +146,15 @@ bool drain_lane_is_in_hook(const struct drain_lane *lane)
     return atomic_load_explicit(lane_guard(lane->reader.consumer.lane), memory_order_acquire) != 0;
 }
 
+static bool keeps_book(const struct drain_lane *lane)
+{
+    return *(const volatile uint32_t *)&lane->reader.consumer.lane->keeps_book != 0;
+}
+
 bool drain_lane_has_book(const struct drain_lane *lane)
 {
     const struct lane_header *header = lane->reader.consumer.lane;
-    return *(const volatile uint32_t *)&header->keeps_book != 0 &&
-           *(const volatile uint32_t *)&header->book.has_counted != 0;
+    return keeps_book(lane) && *(const volatile uint32_t *)&header->book.has_counted != 0;
 }
 
 bool drain_lane_is_in_event(const struct drain_lane *lane)
@@ -171,7 +176,7 @@ void drain_lane_look(struct drain *drain, struct drain_lane *lane, uint32_t *loo
     const struct drain_process *process = drain->processes + lane->process;
     const uint64_t due_ms = max_u64(lane->look_ms, lane->reader.thread.tick_ms + LOOK_MS);
     if (*looks_left == 0 || due_ms > drain->clock_ms || lane->is_corrupt || process->is_dead ||
-        !process->is_our_namespace || drain->active_count == 1) {
+        !process->is_our_namespace || drain->active_count == 1 || keeps_book(lane)) {
         return;
     }
     *looks_left -= 1;
@@ -191,6 +196,15 @@ void drain_lane_note_unsent(struct drain *drain, struct drain_lane *lane)
     if (lane->unsent_since_ms != UINT64_MAX) {
         aggregator_add_hold(drain->aggregator, lane->unsent_since_ms);
     }
+}
+
+bool drain_lane_may_rest(const struct drain *drain, struct drain_lane *lane)
+{
+    const bool is_idle = lane->unsent_since_ms == UINT64_MAX && lane->reader.taken.len == 0 &&
+                         lane->reader.query.number == 0 && !lane_reader_has_unread(&lane->reader);
+    lane->busy_ms = is_idle ? lane->busy_ms : drain->clock_ms;
+    return keeps_book(lane) && !lane->is_corrupt && !drain_lane_is_deserted(drain, lane) &&
+           drain->clock_ms >= lane->busy_ms + REST_AFTER_MS;
 }
 
 bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane)

@@ -38,11 +38,16 @@ bool drain_lane_has_book(const struct drain_lane *lane);
 // Return whether the thread may be in an event, or has sent some that have not been counted.
 bool drain_lane_is_in_event(const struct drain_lane *lane);
 
-// Look now and then whether a thread without events sleeps. *looks_left: in this pass.
+// Look now and then whether a thread without events sleeps. *looks_left: in this pass. One that
+// keeps a book has no events of its own.
 void drain_lane_look(struct drain *drain, struct drain_lane *lane, uint32_t *looks_left);
 
 // Add what the thread has not sent, and what it has sent and is unread, to the pass.
 void drain_lane_note_unsent(struct drain *drain, struct drain_lane *lane);
+
+// Return whether the lane may be left out of passes that are not full: its thread keeps a book, and
+// nothing of it has been found for a while. Call it after each full pass.
+bool drain_lane_may_rest(const struct drain *drain, struct drain_lane *lane);
 
 // Return whether the lane's thread has ended and all that it did has been counted.
 bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane);

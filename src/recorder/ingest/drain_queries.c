@@ -69,10 +69,13 @@ static enum err answer(struct aggregator *aggregator, struct lane_reader *reader
     return ERR_OK;
 }
 
-enum err drain_queries_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
+enum err drain_queries_answer(struct drain *drain,
+                              uint32_t lane_count,
+                              uint64_t complete_tick,
+                              bool *is_waiting)
 {
     *is_waiting = false;
-    for (uint32_t i = 0; i < drain->active_count; i++) {
+    for (uint32_t i = 0; i < lane_count; i++) {
         struct lane_reader *reader = &drain->lanes[drain->active[i]]->reader;
         if (reader->query.number == 0) {
             continue;

@@ -14,7 +14,10 @@
 
 struct drain;
 
-// Answer queries at the end of a pass. The aggregator has all events up to complete_tick.
-// *is_waiting: some queries still wait. ERR_NO_MEMORY: the aggregator is full.
-enum err drain_queries_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
-    MUST_USE;
+// Answer queries at the end of a pass, of the first `lane_count` active lanes: the others have
+// none. The aggregator has all events up to complete_tick. *is_waiting: some queries still wait.
+// ERR_NO_MEMORY: the aggregator is full.
+enum err drain_queries_answer(struct drain *drain,
+                              uint32_t lane_count,
+                              uint64_t complete_tick,
+                              bool *is_waiting) MUST_USE;

@@ -50,8 +50,8 @@ struct rotation {
     struct rotation_options options;
     const char *path; // borrowed; of the recording
     uint64_t next_ms; // time of the next one, if options.every_ms is not 0
-    // Numbers of the first and the last checkpoint to keep; 0: none. While one is written, the next one
-    // may be requested, too.
+    // Numbers of the first and the last checkpoint to keep; 0: none. While one is written, the next
+    // one may be requested, too.
     uint64_t first_awaited;
     uint64_t last_awaited;
     struct strbuf kept;  // owned; path of the latest kept file

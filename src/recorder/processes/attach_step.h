@@ -53,8 +53,8 @@ struct attach_step *attach_step_start(const struct attach_step *wanted);
 // Return whether a step is over; then its result is valid.
 bool attach_step_is_over(const struct attach_step *step);
 
-// Return whether a step is to be left: the process has kept it waiting for a minute, or it works for
-// ten. A step that lacks the processor is not late before.
+// Return whether a step is to be left: the process has kept it waiting for a minute, or it works
+// for ten. A step that lacks the processor is not late before.
 bool attach_step_is_late(const struct attach_step *step);
 
 // How a step is that is not over.

@@ -112,18 +112,16 @@ static void work_until_over(void *context)
 // A slow machine: the step has worked for two minutes, and later for eleven.
 static void a_step_that_works_is_not_late_for_long(void **state)
 {
-    enum {
-        MINUTE_MS = 60000
-    };
+    const uint64_t minute_ms = 60000;
     (void)state;
     struct work work = {0};
     const struct aside_work wanted = {.run = work_until_over, .context = &work};
     struct aside *aside = aside_start(&wanted);
     assert_non_null(aside);
     const uint64_t now_ms = clock_monotonic_ms();
-    const struct attach_step slow = {.aside = aside, .begun_ms = now_ms - 2 * MINUTE_MS};
+    const struct attach_step slow = {.aside = aside, .begun_ms = now_ms - 2 * minute_ms};
     assert_false(attach_step_is_late(&slow));
-    const struct attach_step endless = {.aside = aside, .begun_ms = now_ms - 11 * MINUTE_MS};
+    const struct attach_step endless = {.aside = aside, .begun_ms = now_ms - 11 * minute_ms};
     assert_true(attach_step_is_late(&endless));
     atomic_store_explicit(&work.is_over, true, memory_order_relaxed);
     aside_free(aside);
