@@ -118,9 +118,6 @@ static bool has_allocator(const struct aggregator_process *process, rec_string m
     return process->libc == module;
 }
 
-// Note whose functions are hooked in a process: each memory is of one of these allocators.
-static enum err note_allocators(struct recorder_state *s, const struct attach *attach)
-{
 // Note what the allocator of a module has said.
 static void
 note_answer(const struct attach *attach, const char *module, struct process_allocator *allocator)
@@ -135,6 +132,9 @@ note_answer(const struct attach *attach, const char *module, struct process_allo
     }
 }
 
+// Note whose functions are hooked in a process: each memory is of one of these allocators.
+static enum err note_allocators(struct recorder_state *s, const struct attach *attach)
+{
     struct aggregator_process *process =
         aggregator_process_latest(&s->aggregator, (uint32_t)attach->inject.target.pid);
     if (process == NULL) {
@@ -154,10 +154,10 @@ note_answer(const struct attach *attach, const char *module, struct process_allo
         if (strcmp(hook->allocator, "libc") == 0 && process->libc == 0) {
             process->libc = found.module;
         } else {
+            note_answer(attach, string_table_get(&s->aggregator.strings, found.module), &found);
             TRY(process_allocator_vec_push(&process->allocators, found));
         }
     }
-            note_answer(attach, string_table_get(&s->aggregator.strings, found.module), &found);
     return ERR_OK;
 }
 
