@@ -37,7 +37,9 @@ static MUST_USE enum err build_tree(const struct report *report, struct tree_vie
 static uint64_t
 total_of(const struct tree_view *tree, enum side side, uint32_t node, enum cost cost)
 {
-    return tree->total[side].len > 0 ? costs_get(&tree->total[side].items[node], cost) : 0;
+    return tree->costs[side].totals.len > 0
+               ? costs_get(tree_costs_total(&tree->costs[side], node), cost)
+               : 0;
 }
 
 static struct tree_view_wish wish_of(const struct report *report, const struct tree_view *tree)
@@ -62,9 +64,10 @@ print_node(const struct report *report, FILE *out, const struct tree_view *tree,
     size_t used = 2 + report_sides_columns(report);
     uint32_t depth = tree->nodes.items[node].depth - 1;
     (void)fputs("  ", out);
-    const struct costs *old =
-        tree->total[SIDE_OLD].len > 0 ? &tree->total[SIDE_OLD].items[node] : NULL;
-    report_print_sides(report, out, &tree->total[SIDE_NEW].items[node], old,
+    const struct costs *old = tree->costs[SIDE_OLD].totals.len > 0
+                                  ? tree_costs_total(&tree->costs[SIDE_OLD], node)
+                                  : NULL;
+    report_print_sides(report, out, tree_costs_total(&tree->costs[SIDE_NEW], node), old,
                        total_of(tree, SIDE_NEW, 0, cost));
     if (depth <= INDENT_MAX) {
         (void)fprintf(out, "%*s", (int)depth, "");

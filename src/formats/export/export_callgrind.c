@@ -170,9 +170,9 @@ static MUST_USE enum err write_selves(struct callgrind *c)
             write_costs(c, location, &costs.self.items[location]);
         }
     }
-    if (costs_any(&tree->self.items[0])) {
+    if (costs_any(tree_costs_self(&tree->costs, 0))) {
         TRY(write_place(c, self_words, REC_NONE));
-        write_costs(c, REC_NONE, &tree->self.items[0]);
+        write_costs(c, REC_NONE, tree_costs_self(&tree->costs, 0));
     }
     return ERR_OK;
 }
@@ -219,7 +219,7 @@ static MUST_USE enum err write_calls(struct callgrind *c)
 static void write_totals(struct callgrind *c, const char *word)
 {
     (void)fprintf(c->out, "%s:", word);
-    write_numbers(c, &c->view->tree.total.items[0]);
+    write_numbers(c, tree_costs_total(&c->view->tree.costs, 0));
 }
 
 // Write the names and descriptions of the known costs.
@@ -248,7 +248,7 @@ static enum err write_callgrind(const struct export_view *view, FILE *out)
     struct callgrind c = {
         .view = view, .events = profile_has_ended(profile) ? events : live_events, .out = out};
     clean_append(&c.text, profile_string(profile, meta->command_line), rule);
-    estimates_note_append(view, &view->tree.total.items[0], c.events, ARRAY_LEN(events),
+    estimates_note_append(view, tree_costs_total(&view->tree.costs, 0), c.events, ARRAY_LEN(events),
                           "\ndesc: ", "", &c.text);
     (void)fprintf(out,
                   "# callgrind format\nversion: 1\ncreator: cairn\npid: %" PRIu32

@@ -91,9 +91,9 @@ write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch,
     CLEANUP(u32_vec_release) struct u32_vec path = {0};
     write_place(view->profile, tree->nodes.items[node].location, scratch, out);
     const struct sampling sampling = sampling_of(&view->profile->recording);
-    write_costs(&view->selection, &tree->self.items[node], out);
+    write_costs(&view->selection, tree_costs_self(&tree->costs, node), out);
     if (has_errors(view->profile)) {
-        const struct costs errors = sampling_errors(&sampling, &tree->self.items[node]);
+        const struct costs errors = sampling_errors(&sampling, tree_costs_self(&tree->costs, node));
         write_costs(&view->selection, &errors, out);
     }
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
@@ -133,7 +133,7 @@ static enum err write_csv(const struct export_view *view, FILE *out)
     }
     (void)fputs("stack,events,weight\r\n", out);
     for (uint32_t node = 0; node < view->tree.nodes.len; node++) {
-        if (costs_any(&view->tree.self.items[node])) {
+        if (costs_any(tree_costs_self(&view->tree.costs, node))) {
             write_row(view, node, &scratch, out);
         }
     }

@@ -141,7 +141,7 @@ static bool knows_lives(const struct selection *selection)
 static void write_point(struct dhat *d, uint32_t node)
 {
     const struct call_tree *tree = &d->view->tree;
-    const uint64_t *costs = tree->self.items[node].values;
+    const uint64_t *costs = tree_costs_self(&tree->costs, node)->values;
     json_begin_object(d->w);
     json_key_u64(d->w, "tb", costs[COST_ALLOCATED_BYTES]);
     json_key_u64(d->w, "tbk", costs[COST_ALLOCATIONS]);
@@ -171,7 +171,7 @@ static void write_points(struct dhat *d)
     const struct call_tree *tree = &d->view->tree;
     json_key_array(d->w, "pps");
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
-        if (costs_any(&tree->self.items[node])) {
+        if (costs_any(tree_costs_self(&tree->costs, node))) {
             write_point(d, node);
         }
     }
@@ -186,8 +186,8 @@ static void write_command(struct json_writer *w, const struct export_view *view)
     const struct rec_meta *meta = &view->profile->recording.meta;
     CLEANUP(strbuf_release) struct strbuf command = {0};
     strbuf_append_text(&command, profile_string(view->profile, meta->command_line));
-    estimates_note_append(view, &view->tree.total.items[0], totals, ARRAY_LEN(totals), " [", "]",
-                          &command);
+    estimates_note_append(view, tree_costs_total(&view->tree.costs, 0), totals, ARRAY_LEN(totals),
+                          " [", "]", &command);
     json_key_string(w, "cmd", strbuf_text(&command));
 }
 

@@ -31,7 +31,7 @@ static enum err write_folded(const struct export_view *view, FILE *out)
     CLEANUP(u32_vec_release) struct u32_vec path = {0};
     CLEANUP(strbuf_release) struct strbuf line = {0};
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
-        uint64_t value = costs_get(&tree->self.items[node], cost);
+        uint64_t value = costs_get(tree_costs_self(&tree->costs, node), cost);
         if (value == 0) {
             continue;
         }

@@ -223,11 +223,12 @@ static MUST_USE enum err decide_fates(struct heaptrack_writer *w)
 {
     const struct call_tree *tree = &w->view->tree;
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
-        if (costs_get(&tree->self.items[node], COST_ALLOCATIONS) == 0) {
+        if (costs_get(tree_costs_self(&tree->costs, node), COST_ALLOCATIONS) == 0) {
             continue;
         }
-        struct fate fate = decide_fate(&tree->self.items[node]);
-        if (fate.temporary.blocks < costs_get(&tree->self.items[node], COST_TEMPORARY)) {
+        struct fate fate = decide_fate(tree_costs_self(&tree->costs, node));
+        if (fate.temporary.blocks <
+            costs_get(tree_costs_self(&tree->costs, node), COST_TEMPORARY)) {
             w->peaking = w->fates.len;
         }
         TRY(add_kinds(w, node, &fate.temporary));
@@ -394,8 +395,8 @@ static void write_head(struct heaptrack_writer *w)
     uint64_t page_bytes = meta->page_bytes > 0 ? meta->page_bytes : 4096;
     strbuf_printf(&w->buffer, "v %x 3\nX ", HEAPTRACK_VERSION);
     clean_append(&w->buffer, profile_string(profile, meta->command_line), rule);
-    estimates_note_append(w->view, &w->view->tree.total.items[0], totals, ARRAY_LEN(totals), " [",
-                          "]", &w->buffer);
+    estimates_note_append(w->view, tree_costs_total(&w->view->tree.costs, 0), totals,
+                          ARRAY_LEN(totals), " [", "]", &w->buffer);
     strbuf_printf(&w->buffer, "\nI %" PRIx64 " %" PRIx64 "\n", page_bytes,
                   meta->memory_bytes / page_bytes);
     write_suppressions(w, profile_string(profile, meta->suppressions));

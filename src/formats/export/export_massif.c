@@ -62,7 +62,7 @@ static void massif_release(struct massif *m)
 
 static uint64_t bytes_of(const struct massif *m, uint32_t node)
 {
-    return costs_get(&m->tree->total.items[node], m->cost);
+    return costs_get(tree_costs_total(&m->tree->costs, node), m->cost);
 }
 
 static int by_bytes(const void *left, const void *right, void *context)
@@ -235,8 +235,8 @@ static void append_estimates(const struct export_view *view, struct strbuf *out)
     if (costs_any(&view->selection.estimated)) {
         strbuf_append_text(out, "; in part an estimate");
     }
-    estimates_note_append(view, &view->tree.total.items[0], totals, ARRAY_LEN(totals), "; ", "",
-                          out);
+    estimates_note_append(view, tree_costs_total(&view->tree.costs, 0), totals, ARRAY_LEN(totals),
+                          "; ", "", out);
 }
 
 static enum err write_massif(const struct export_view *view, FILE *out)

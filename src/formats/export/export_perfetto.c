@@ -44,7 +44,8 @@ static void append_note(const struct perfetto *p,
                         size_t count,
                         struct strbuf *out)
 {
-    estimates_note_append(p->view, &p->view->tree.total.items[0], totals, count, "", "", out);
+    estimates_note_append(p->view, tree_costs_total(&p->view->tree.costs, 0), totals, count, "", "",
+                          out);
 }
 
 static void write_counter(struct perfetto *p,

@@ -90,7 +90,7 @@ static void
 write_profile_name(struct json_writer *w, const struct export_view *view, enum cost cost)
 {
     const struct sampling sampling = sampling_of(&view->profile->recording);
-    const struct costs *total = &view->tree.total.items[0];
+    const struct costs *total = tree_costs_total(&view->tree.costs, 0);
     const struct costs errors = sampling_errors(&sampling, total);
     CLEANUP(strbuf_release) struct strbuf name = {0};
     strbuf_append_text(&name, profile_cost_info(view->profile, cost).phrase);
@@ -104,7 +104,7 @@ static void write_file_name(struct json_writer *w, const struct export_view *vie
     const struct rec_meta *meta = &view->profile->recording.meta;
     CLEANUP(strbuf_release) struct strbuf name = {0};
     strbuf_append_text(&name, profile_string(view->profile, meta->command_line));
-    estimates_note_append(view, &view->tree.total.items[0], NULL, 0, " [", "]", &name);
+    estimates_note_append(view, tree_costs_total(&view->tree.costs, 0), NULL, 0, " [", "]", &name);
     json_key_string(w, "name", strbuf_text(&name));
 }
 
@@ -121,17 +121,17 @@ static void write_profile(struct json_writer *w,
     write_profile_name(w, view, cost);
     json_key_string(w, "unit", info->unit == COST_UNIT_BYTES ? "bytes" : "none");
     json_key_u64(w, "startValue", 0);
-    json_key_u64(w, "endValue", costs_get(&tree->total.items[0], cost));
+    json_key_u64(w, "endValue", costs_get(tree_costs_total(&tree->costs, 0), cost));
     json_key_array(w, "samples");
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
-        if (costs_get(&tree->self.items[node], cost) > 0) {
+        if (costs_get(tree_costs_self(&tree->costs, node), cost) > 0) {
             write_sample(w, tree, ids, node, &path);
         }
     }
     json_end_array(w);
     json_key_array(w, "weights");
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
-        uint64_t weight = costs_get(&tree->self.items[node], cost);
+        uint64_t weight = costs_get(tree_costs_self(&tree->costs, node), cost);
         if (weight > 0) {
             json_value_u64(w, weight);
         }

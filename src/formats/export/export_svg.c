@@ -68,7 +68,7 @@ static void drawing_release(struct drawing *drawing)
 
 static uint64_t weight_of(const struct drawing *drawing, uint32_t node)
 {
-    return costs_get(&drawing->tree.total.items[node], drawing->cost);
+    return costs_get(tree_costs_total(&drawing->tree.costs, node), drawing->cost);
 }
 
 static double width_of(const struct drawing *drawing, uint32_t node)
@@ -198,16 +198,16 @@ static void name_frame(struct drawing *drawing, uint32_t node)
 static void write_title(struct drawing *drawing, uint32_t node, FILE *out)
 {
     uint64_t weight = weight_of(drawing, node);
-    uint64_t self = costs_get(&drawing->tree.self.items[node], drawing->cost);
+    uint64_t self = costs_get(tree_costs_self(&drawing->tree.costs, node), drawing->cost);
     (void)fputs("<title>", out);
     write_escaped(out, strbuf_text(&drawing->text), SIZE_MAX);
     (void)fputs("\n", out);
-    write_amount(drawing, &drawing->tree.total.items[node], out);
+    write_amount(drawing, tree_costs_total(&drawing->tree.costs, node), out);
     (void)fputs(", ", out);
     write_escaped(out, format_percent(weight, weight_of(drawing, 0)).text, SIZE_MAX);
     if (self > 0) {
         (void)fputs("\nself ", out);
-        write_amount(drawing, &drawing->tree.self.items[node], out);
+        write_amount(drawing, tree_costs_self(&drawing->tree.costs, node), out);
     }
     const struct profile *profile = drawing->view->profile;
     if (node != 0) {
@@ -271,7 +271,7 @@ static void write_head(struct drawing *drawing, uint32_t height, FILE *out)
     (void)fputs("<text class=\"heading\" x=\"4\" y=\"20\">", out);
     write_escaped(out, strbuf_text(&drawing->text), MAX_WIDTH / 10);
     (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: ", cost.phrase);
-    write_amount(drawing, &drawing->tree.total.items[0], out);
+    write_amount(drawing, tree_costs_total(&drawing->tree.costs, 0), out);
     if (drawing->omitted_count > 0) {
         (void)fprintf(out, "; %s too narrow to draw, and what is above, omitted",
                       format_things(drawing->omitted_count, "frame", "frames").text);
@@ -291,7 +291,6 @@ static enum err write_svg(const struct export_view *view, FILE *out)
     CLEANUP(drawing_release)
     struct drawing drawing = {.view = view, .cost = view->usual_cost};
     TRY(call_tree_build(&view->selection, CALL_TREE_BY_FUNCTION, false, &drawing.tree));
-    TRY(call_tree_add_up(&drawing.tree));
     TRY(lay_out(&drawing));
     uint32_t height = HEAD_HEIGHT + (drawing.depth + 1) * FRAME_HEIGHT + FOOT_HEIGHT;
     write_head(&drawing, height, out);

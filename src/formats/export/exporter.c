@@ -67,7 +67,6 @@ enum err export_view_build(const struct profile *profile,
     TRY(choose_figures(&view, request, info));
     if (!request->exporter->is_flat) {
         TRY(call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, false, &view.tree));
-        TRY(call_tree_add_up(&view.tree));
     }
     *out = TAKE(view);
     return ERR_OK;

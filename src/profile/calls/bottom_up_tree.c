@@ -234,12 +234,10 @@ skip_same_function(struct builder *builder, struct cursor *cursor, uint32_t node
 static MUST_USE enum err add_node(struct builder *builder, struct call_tree_node node)
 {
     struct call_tree *tree = &builder->out.tree;
-    static const struct costs nothing = {0};
     if (tree->nodes.len >= UINT32_MAX) {
         return ERR_LIMIT;
     }
-    TRY(costs_vec_push(&tree->self, nothing));
-    TRY(costs_vec_push(&tree->total, nothing));
+    TRY(tree_costs_push(&tree->costs));
     TRY(flag_vec_push(&builder->out.pruned, 0));
     TRY(run_vec_push(&builder->runs, (struct run){0}));
     return call_tree_node_vec_push(&tree->nodes, node);
@@ -321,11 +319,10 @@ send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
     uint32_t child;
     *out = REC_NONE;
     if (cursor->node == 0) {
-        costs_add(&tree->self.items[node], &builder->costs.items[row]);
-        return ERR_OK;
+        return tree_costs_add(&tree->costs, node, &builder->costs.items[row]);
     }
     TRY(find_child(builder, node, cursor, &child));
-    costs_add(&tree->total.items[child], &builder->costs.items[row]);
+    costs_add(&tree->costs.totals.items[child], &builder->costs.items[row]);
     step_outwards(builder, cursor, child);
     builder->row_nodes.items[row] = child;
     if (!join_other(builder, row, child)) {
@@ -372,7 +369,7 @@ static void sort_rows(struct builder *builder, struct run run, size_t first_chil
 
 static bool goes_on(const struct builder *builder, uint32_t node)
 {
-    const struct costs *own = &builder->out.tree.total.items[node];
+    const struct costs *own = tree_costs_total(&builder->out.tree.costs, node);
     if (builder->share == 0) {
         return true;
     }
@@ -397,22 +394,25 @@ static bool has_more(const struct builder *builder, struct run run)
 
 static MUST_USE enum err expand_node(struct builder *builder, uint32_t node)
 {
+    struct tree_costs *costs = &builder->out.tree.costs;
     struct run run = builder->runs.items[node];
-    if (!goes_on(builder, node) && has_more(builder, run)) {
+    if (!has_more(builder, run)) {
+        tree_costs_ends(costs, node);
+        return ERR_OK;
+    }
+    if (!goes_on(builder, node)) {
         builder->out.pruned.items[node] = 1;
         for (size_t i = run.first; i < run.end; i++) {
             uint32_t row = builder->order.items[i];
             if (builder->cursors.items[row].node == 0) {
-                costs_add(&builder->out.tree.self.items[node], &builder->costs.items[row]);
+                TRY(tree_costs_add(costs, node, &builder->costs.items[row]));
             }
         }
         return ERR_OK;
     }
     size_t first_child = builder->runs.len;
     TRY(send_rows(builder, node, run));
-    if (run.end > run.first) {
-        sort_rows(builder, run, first_child);
-    }
+    sort_rows(builder, run, first_child);
     return ERR_OK;
 }
 
@@ -507,14 +507,15 @@ static MUST_USE enum err begin_tree(struct builder *builder)
     for (size_t row = 0; row < selection->rows.len; row++) {
         const size_t index = builder->indices.items[row];
         builder->costs.items[row] = selection_costs(selection, index);
-        costs_add(&tree->total.items[0], &builder->costs.items[row]);
+        costs_add(&tree->costs.totals.items[0], &builder->costs.items[row]);
         builder->goes_with.items[row] = REC_NONE;
         builder->order.items[row] = (uint32_t)row;
         builder->cursors.items[row] = begin_row(builder, index);
     }
     builder->runs.items[0].end = selection->rows.len;
     for (int cost = 0; cost < COST_COUNT && builder->share > 0; cost++) {
-        builder->least.values[cost] = tree->total.items[0].values[cost] / builder->share;
+        builder->least.values[cost] =
+            tree_costs_total(&tree->costs, 0)->values[cost] / builder->share;
     }
     return ERR_OK;
 }

@@ -7,8 +7,8 @@
 // builder follows stacks outwards level by level, and extends a node only if it has a share of some
 // cost. The other nodes are *pruned*: their totals are right and their stacks are known
 // (row_nodes), but they have no children. A tree below the bound is never pruned.
-// Invariants: as in call_tree.h, except that pruned nodes have total >= self and no children.
-// `total` is filled in. Context: H.
+// Invariants: as in call_tree.h, except that pruned nodes have total >= own costs and no children.
+// Context: H.
 #pragma once
 
 #include "base/err.h"

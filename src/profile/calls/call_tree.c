@@ -362,12 +362,28 @@ static MUST_USE enum err place_sites(struct builder *builder, const struct selec
     return ERR_OK;
 }
 
-static MUST_USE enum err sum_self(struct call_tree *tree, const struct selection *selection)
+static MUST_USE enum err add_up(struct call_tree *tree, const struct selection *selection)
 {
-    TRY(costs_vec_resize(&tree->self, tree->nodes.len));
+    const struct call_tree_node *nodes = tree->nodes.items;
+    struct costs *totals;
+    TRY(tree_costs_begin(&tree->costs, tree->nodes.len));
+    for (uint32_t i = 0; i < tree->nodes.len; i++) {
+        if (nodes[i].first_child != REC_NONE) {
+            tree_costs_goes_on(&tree->costs, i);
+        }
+    }
     for (size_t i = 0; i < selection->rows.len; i++) {
-        struct costs costs = selection_costs(selection, i);
-        costs_add(&tree->self.items[tree->row_nodes.items[i]], &costs);
+        const struct costs costs = selection_costs(selection, i);
+        TRY(tree_costs_add(&tree->costs, tree->row_nodes.items[i], &costs));
+    }
+    totals = tree->costs.totals.items;
+    for (uint32_t i = (uint32_t)tree->nodes.len; i-- > 0;) {
+        if (nodes[i].first_child != REC_NONE) {
+            costs_add(&totals[i], tree_costs_self(&tree->costs, i));
+        }
+        if (i > 0) {
+            costs_add(&totals[nodes[i].parent], &totals[i]);
+        }
     }
     return ERR_OK;
 }
@@ -408,7 +424,7 @@ enum err call_tree_build_sites(const struct selection *selection,
     TRY(begin_tree(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(place_sites(&builder, selection));
-    TRY(sum_self(&builder.tree, selection));
+    TRY(add_up(&builder.tree, selection));
     *out = TAKE(builder.tree);
     return ERR_OK;
 }
@@ -420,7 +436,7 @@ enum err call_tree_build(const struct selection *selection,
 {
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     TRY(build_shape(selection, key, collapses, &tree));
-    TRY(sum_self(&tree, selection));
+    TRY(add_up(&tree, selection));
     *out = TAKE(tree);
     return ERR_OK;
 }
@@ -430,12 +446,8 @@ build_frames(const struct selection *selection, enum call_tree_frames frames, st
 {
     static const struct call_tree_folds none_unfolded = {0};
     const enum call_tree_key key = CALL_TREE_BY_LOCATION;
-    CLEANUP(call_tree_release) struct call_tree tree = {0};
-    TRY(frames == CALL_TREE_SITES ? call_tree_build_sites(selection, key, &none_unfolded, &tree)
-                                  : call_tree_build(selection, key, false, &tree));
-    TRY(call_tree_add_up(&tree));
-    *out = TAKE(tree);
-    return ERR_OK;
+    return frames == CALL_TREE_SITES ? call_tree_build_sites(selection, key, &none_unfolded, out)
+                                     : call_tree_build(selection, key, false, out);
 }
 
 static enum err keep_all(const void *selection, void *out)
@@ -471,18 +483,6 @@ enum err call_tree_build_frames(const struct selection *selection,
     return ERR_OK;
 }
 
-enum err call_tree_add_up(struct call_tree *tree)
-{
-    TRY(costs_vec_resize(&tree->total, tree->nodes.len));
-    for (size_t i = tree->nodes.len; i-- > 0;) {
-        costs_add(&tree->total.items[i], &tree->self.items[i]);
-        if (i > 0) {
-            costs_add(&tree->total.items[tree->nodes.items[i].parent], &tree->total.items[i]);
-        }
-    }
-    return ERR_OK;
-}
-
 enum err call_tree_functions(const struct profile *profile,
                              const struct call_tree *tree,
                              struct u32_vec *out)
@@ -501,7 +501,6 @@ void call_tree_release(struct call_tree *tree)
         *tree = (struct call_tree){0};
     }
     call_tree_node_vec_release(&tree->nodes);
-    costs_vec_release(&tree->self);
-    costs_vec_release(&tree->total);
+    tree_costs_release(&tree->costs);
     u32_vec_release(&tree->row_nodes);
 }

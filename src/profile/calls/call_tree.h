@@ -6,7 +6,7 @@
 //
 // This builds top-down trees, bottom_up_tree.h the others. Inlined functions are nodes like any
 // other. Nodes are merged by location (function, file, line) or by function; siblings are always
-// distinct. A stack adds its costs to the `self` of its last node. total = self + the sum of the
+// distinct. A stack adds its costs to the own ones of its last node. total = own + the sum of the
 // children's totals; the root's total is the selection's.
 // Invariants: node 0 is the root; a parent's id is below its children's. Context: H.
 #pragma once
@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "profile/model/cost.h"
+#include "profile/calls/tree_costs.h"
 #include "profile/select/filter.h"
 
 enum call_tree_direction {
@@ -68,8 +68,7 @@ DEFINE_VEC(call_tree_node_vec, struct call_tree_node);
 
 struct call_tree {
     struct call_tree_node_vec nodes; // owned
-    struct costs_vec self;           // owned; by node
-    struct costs_vec total;          // owned; by node; empty until call_tree_add_up
+    struct tree_costs costs;         // owned; empty in a tree without costs
     struct u32_vec row_nodes;        // owned; by index in the selection: where its stack ends
     bool is_lent;                    // all of this is borrowed from selection.trees
 };
@@ -78,7 +77,7 @@ struct call_tree {
 // `collapses`, a function that calls itself directly is one node. Errors: ERR_NO_MEMORY, ERR_LIMIT.
 enum err call_tree_build_shape(const struct selection *selection,
                                enum call_tree_key key,
-                               struct call_tree *out) MUST_USE; // without costs: `self` is empty
+                               struct call_tree *out) MUST_USE; // without costs
 enum err call_tree_build(const struct selection *selection,
                          enum call_tree_key key,
                          bool collapses,
@@ -90,15 +89,12 @@ enum err call_tree_build_sites(const struct selection *selection,
                                const struct call_tree_folds *folds,
                                struct call_tree *out) MUST_USE;
 
-// Build a top-down tree by location with `frames` and with totals, all runs of wrapper frames
+// Build a top-down tree by location with `frames`, all runs of wrapper frames
 // folded. Its nodes have no paths. It borrows from selection.trees if the selection has them, and
 // must not be changed.
 enum err call_tree_build_frames(const struct selection *selection,
                                 enum call_tree_frames frames,
                                 struct call_tree *out) MUST_USE;
-
-// Fill in `total`. It is separate because lists of call sites do not need totals. ERR_NO_MEMORY.
-enum err call_tree_add_up(struct call_tree *tree) MUST_USE;
 
 // List the function of each node of a tree, REC_NONE for the root.
 enum err call_tree_functions(const struct profile *profile,

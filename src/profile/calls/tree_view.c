@@ -99,6 +99,11 @@ place_layer(struct builder *builder, struct layer *layer, struct cancel *cancel)
     return ERR_OK;
 }
 
+static bool is_pruned(const struct layer *layer, uint32_t node)
+{
+    return layer->pruned->len > 0 && layer->pruned->items[node] != 0;
+}
+
 static void merge_folds(struct call_tree_node *place, const struct call_tree_node *node)
 {
     place->hidden = (uint32_t)max_u64(place->hidden, node->hidden);
@@ -107,22 +112,40 @@ static void merge_folds(struct call_tree_node *place, const struct call_tree_nod
 
 static MUST_USE enum err add_up(struct tree_view *out, const struct layer *layer)
 {
-    struct costs_vec *self = &out->self[layer->side];
-    struct costs_vec *total = &out->total[layer->side];
-    TRY(costs_vec_resize(self, out->nodes.len));
-    TRY(costs_vec_resize(total, out->nodes.len));
-    for (size_t i = 0; i < layer->tree->nodes.len; i++) {
-        uint32_t place = layer->places.items[i];
-        bool is_pruned = layer->pruned->len > 0 && layer->pruned->items[i] != 0;
-        out->pruned.items[place] |= is_pruned;
+    struct tree_costs *costs = &out->costs[layer->side];
+    struct costs *totals = costs->totals.items;
+    for (uint32_t i = 0; i < layer->tree->nodes.len; i++) {
+        const uint32_t place = layer->places.items[i];
+        const struct costs *self = tree_costs_self(&layer->tree->costs, i);
         merge_folds(&out->nodes.items[place], &layer->tree->nodes.items[i]);
-        costs_add(&self->items[place], &layer->tree->self.items[i]);
         // A pruned node adds its whole total, since it has no children to add theirs.
-        const struct costs_vec *direct = is_pruned ? &layer->tree->total : &layer->tree->self;
-        costs_add(&total->items[place], &direct->items[i]);
+        const struct costs *direct =
+            is_pruned(layer, i) ? tree_costs_total(&layer->tree->costs, i) : self;
+        costs_add(&totals[place], direct);
+        if (costs->own_of.items[place] != REC_NONE && costs_any(self)) {
+            TRY(tree_costs_add(costs, place, self));
+        }
     }
     for (size_t i = out->nodes.len; i-- > 1;) {
-        costs_add(&total->items[out->nodes.items[i].parent], &total->items[i]);
+        costs_add(&totals[out->nodes.items[i].parent], &totals[i]);
+    }
+    return ERR_OK;
+}
+
+// Note which nodes are pruned, and from which stacks go on, on either side.
+static MUST_USE enum err begin_costs(struct tree_view *out, struct layer *const *layers)
+{
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        TRY(tree_costs_begin(&out->costs[side], out->nodes.len));
+        for (uint32_t i = 0; i < layers[side]->tree->nodes.len; i++) {
+            out->pruned.items[layers[side]->places.items[i]] |= is_pruned(layers[side], i);
+        }
+    }
+    for (uint32_t i = 0; i < out->nodes.len; i++) {
+        if (out->pruned.items[i] != 0 || out->nodes.items[i].first_child != REC_NONE) {
+            tree_costs_goes_on(&out->costs[SIDE_NEW], i);
+            tree_costs_goes_on(&out->costs[SIDE_OLD], i);
+        }
     }
     return ERR_OK;
 }
@@ -212,6 +235,7 @@ static MUST_USE enum err lay_out_nodes(struct tree_view *out,
         layers[side]->ids = &out->code->ids[side];
         TRY(place_layer(&builder, layers[side], cancel));
     }
+    TRY(begin_costs(out, layers));
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         TRY(add_up(out, layers[side]));
     }
@@ -225,14 +249,10 @@ adopt_tree(struct tree_view *out, struct side_tree *side, const struct profile *
 {
     struct call_tree *tree = &side->tree;
     TRY(call_tree_functions(profile, tree, &out->functions));
-    if (tree->total.len == 0) { // top-down: nothing is pruned
-        TRY(call_tree_add_up(tree));
-        TRY(flag_vec_resize(&side->pruned, tree->nodes.len));
-    }
-    TRY(flag_vec_resize(&out->sides, tree->nodes.len)); // all 0: SIDE_NEW
+    TRY(flag_vec_resize(&side->pruned, tree->nodes.len)); // top-down: nothing is pruned
+    TRY(flag_vec_resize(&out->sides, tree->nodes.len));   // all 0: SIDE_NEW
     out->nodes = tree->nodes;
-    out->self[SIDE_NEW] = tree->self;
-    out->total[SIDE_NEW] = tree->total;
+    out->costs[SIDE_NEW] = tree->costs;
     out->row_nodes = tree->row_nodes;
     out->pruned = side->pruned;
     *side = (struct side_tree){0};
@@ -276,14 +296,24 @@ bool tree_view_is_wrapper(const struct tree_view *tree, uint32_t node)
            tree->code->wrappers.items[tree->functions.items[node]] != 0;
 }
 
+size_t tree_view_bytes(const struct tree_view *tree)
+{
+    size_t bytes = tree->nodes.len * sizeof(tree->nodes.items[0]) + tree->sides.len +
+                   tree->pruned.len +
+                   (tree->functions.len + tree->row_nodes.len) * sizeof(uint32_t);
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        bytes += tree_costs_bytes(&tree->costs[side]);
+    }
+    return bytes;
+}
+
 void tree_view_release(struct tree_view *tree)
 {
     call_tree_node_vec_release(&tree->nodes);
     flag_vec_release(&tree->sides);
     u32_vec_release(&tree->functions);
     for (size_t side = 0; side < SIDE_COUNT; side++) {
-        costs_vec_release(&tree->self[side]);
-        costs_vec_release(&tree->total[side]);
+        tree_costs_release(&tree->costs[side]);
     }
     u32_vec_release(&tree->row_nodes);
     flag_vec_release(&tree->pruned);
@@ -330,7 +360,7 @@ enum err tree_view_search(const struct tree_view *tree,
         matches.count += is_match;
         inside.items[i] = is_match || is_below;
         if (is_match && !is_below) {
-            costs_add(&matches.totals, &tree->total[SIDE_NEW].items[i]);
+            costs_add(&matches.totals, tree_costs_total(&tree->costs[SIDE_NEW], i));
         }
     }
     *out = TAKE(matches);

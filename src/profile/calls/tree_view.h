@@ -7,7 +7,7 @@
 //
 // Nodes of two trees are merged if their paths from the root have the same functions in the code
 // union.
-// Invariants: on each side, as in call_tree.h (total = self + children's totals; a parent's id is
+// Invariants: on each side, as in call_tree.h (total = own + children's totals; a parent's id is
 // below its children's), except that pruned nodes have no children (bottom_up_tree.h). A node's
 // location is valid in the recording of its side. That side may differ from the side that names the
 // function (code_union.origins). Ids depend on the selections and the spec alone. Context: H;
@@ -36,12 +36,11 @@ struct tree_view_spec {
 };
 
 struct tree_view {
-    const struct code_union *code;     // borrowed
-    struct call_tree_node_vec nodes;   // owned; `sides` names the side of a node's location
-    struct flag_vec sides;             // owned; by node: enum side of its location
-    struct u32_vec functions;          // owned; by node: id in the union, REC_NONE for the root
-    struct costs_vec self[SIDE_COUNT]; // owned; by node; SIDE_OLD is empty with one recording
-    struct costs_vec total[SIDE_COUNT];
+    const struct code_union *code;       // borrowed
+    struct call_tree_node_vec nodes;     // owned; `sides` names the side of a node's location
+    struct flag_vec sides;               // owned; by node: enum side of its location
+    struct u32_vec functions;            // owned; by node: id in the union, REC_NONE for the root
+    struct tree_costs costs[SIDE_COUNT]; // owned; SIDE_OLD is empty with one recording
     struct u32_vec row_nodes; // owned; by index in the new selection: where its stack ends
     struct flag_vec pruned;   // owned; by node: 1 if its stacks are followed no further
 };
@@ -53,6 +52,9 @@ enum err tree_view_build(const struct code_union *code,
                          struct tree_view_spec spec,
                          struct tree_view *out) MUST_USE;
 void tree_view_release(struct tree_view *tree);
+
+// The memory of the tree.
+size_t tree_view_bytes(const struct tree_view *tree);
 
 // The location of a node, in the recording of its side; the new recording wins if both know the
 // node. `node` must be below nodes.len and not 0: the root has no location.

@@ -23,8 +23,9 @@ move_node(struct tree_view *tree, uint32_t from, uint32_t to, const struct u32_v
     tree->functions.items[to] = tree->functions.items[from];
     tree->pruned.items[to] = tree->pruned.items[from];
     for (size_t side = 0; side < SIDE_COUNT; side++) {
-        tree->self[side].items[to] = tree->self[side].items[from];
-        tree->total[side].items[to] = tree->total[side].items[from];
+        struct tree_costs *costs = &tree->costs[side];
+        costs->totals.items[to] = costs->totals.items[from];
+        costs->own_of.items[to] = costs->own_of.items[from];
     }
 }
 
@@ -45,8 +46,7 @@ static void shorten_tree(struct tree_view *tree, size_t len)
     tree->functions.len = len;
     tree->pruned.len = len;
     for (size_t side = 0; side < SIDE_COUNT; side++) {
-        tree->self[side].len = len;
-        tree->total[side].len = len;
+        tree_costs_shorten(&tree->costs[side], len);
     }
 }
 

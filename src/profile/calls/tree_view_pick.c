@@ -49,8 +49,8 @@ uint64_t side_score_of(enum side_score score, uint64_t new, uint64_t old)
 
 static uint64_t total_of(const struct picker *picker, enum side side, uint32_t node)
 {
-    const struct costs_vec *total = &picker->tree->total[side];
-    return total->len > 0 ? costs_get(&total->items[node], picker->wish->sort) : 0;
+    const struct costs_vec *totals = &picker->tree->costs[side].totals;
+    return totals->len > 0 ? costs_get(&totals->items[node], picker->wish->sort) : 0;
 }
 
 static struct scored score_node(const struct picker *picker, uint32_t node, enum side_score score)
@@ -64,7 +64,7 @@ static struct scored score_node(const struct picker *picker, uint32_t node, enum
 static uint64_t share_of(const struct picker *picker, uint32_t node)
 {
     const uint64_t whole = 1000000000;
-    const struct costs_vec *total = &picker->tree->total[SIDE_NEW];
+    const struct costs_vec *total = &picker->tree->costs[SIDE_NEW].totals;
     uint64_t largest = 0;
     for (int cost = 0; cost < COST_COUNT; cost++) {
         uint64_t root = total->items[0].values[cost];

@@ -157,6 +157,17 @@ static void count_path(const struct model *model,
     }
 }
 
+// Whether own costs take memory only where stacks go on, or would.
+static void expect_own_costs_of_others(const struct tree_costs *costs,
+                                       const struct call_tree_node_vec *nodes,
+                                       const struct flag_vec *pruned)
+{
+    for (size_t i = 0; i < nodes->len; i++) {
+        const bool is_leaf = nodes->items[i].first_child == REC_NONE && pruned->items[i] == 0;
+        assert_true(!is_leaf || costs->own_of.items[i] == REC_NONE);
+    }
+}
+
 static void check_side(const struct model *model,
                        const struct tree_view *tree,
                        enum side side,
@@ -167,10 +178,11 @@ static void check_side(const struct model *model,
         uint64_t sums[2];
         spell_node(tree, node, path);
         count_path(model, path, spec, false, sums);
-        expect_costs("total", path, &tree->total[side].items[node], sums[0], sums[1]);
+        expect_costs("total", path, tree_costs_total(&tree->costs[side], node), sums[0], sums[1]);
         count_path(model, path, spec, true, sums);
-        expect_costs("self", path, &tree->self[side].items[node], sums[0], sums[1]);
+        expect_costs("self", path, tree_costs_self(&tree->costs[side], node), sums[0], sums[1]);
     }
+    expect_own_costs_of_others(&tree->costs[side], &tree->nodes, &tree->pruned);
 }
 
 static const struct tree_view_spec specs[] = {
@@ -309,9 +321,9 @@ static void spell_sites(const struct tree_view *tree, struct strbuf *out)
     for (uint32_t i = 1; i < tree->nodes.len; i++) {
         const struct call_tree_node *node = &tree->nodes.items[i];
         spell_path(tree, i, out);
-        strbuf_printf(
-            out, " %llu",
-            (unsigned long long)costs_get(&tree->total[SIDE_NEW].items[i], COST_ALLOCATIONS));
+        strbuf_printf(out, " %llu",
+                      (unsigned long long)costs_get(tree_costs_total(&tree->costs[SIDE_NEW], i),
+                                                    COST_ALLOCATIONS));
         if (node->hidden > 0) {
             strbuf_printf(out, " +%u", node->hidden);
         }
@@ -425,7 +437,7 @@ static void one_path_unfolds_both_recordings(void **state)
     assert_string_equal(strbuf_text(&found),
                         "main 1, main/walk 1, main/walk/std::a 1 *, main/walk/std::a/std::b 1 *, "
                         "main/walk/std::a/std::b/leaf 1, other 0, ");
-    assert_int_equal(costs_get(&tree.total[SIDE_OLD].items[5], COST_ALLOCATIONS), 2);
+    assert_int_equal(costs_get(tree_costs_total(&tree.costs[SIDE_OLD], 5), COST_ALLOCATIONS), 2);
 }
 
 static void pruned_trees_have_the_same_totals(void **state)
@@ -452,13 +464,14 @@ static void pruned_trees_have_the_same_totals(void **state)
             uint64_t sums[2];
             spell_node(&view, node, path);
             count_path(&model, path, spec, false, sums);
-            expect_costs("total", path, &tree.tree.total.items[node], sums[0], sums[1]);
+            expect_costs("total", path, tree_costs_total(&tree.tree.costs, node), sums[0], sums[1]);
             count_path(&model, path, spec, true, sums);
-            expect_costs("self", path, &tree.tree.self.items[node], sums[0], sums[1]);
+            expect_costs("self", path, tree_costs_self(&tree.tree.costs, node), sums[0], sums[1]);
             bool is_pruned = tree.pruned.items[node] != 0;
             assert_true(!is_pruned || tree.tree.nodes.items[node].first_child == REC_NONE);
             pruned += is_pruned;
         }
+        expect_own_costs_of_others(&tree.tree.costs, &tree.tree.nodes, &tree.pruned);
     }
     assert_true(pruned > ROUNDS);
 }
@@ -514,7 +527,7 @@ static void check_pick(const struct tree_view *tree, const struct tree_view_wish
     uint64_t lowest = UINT64_MAX;
     for (size_t i = 1; i < picked.len; i++) {
         uint32_t node = picked.items[i];
-        uint64_t total = costs_get(&tree->total[SIDE_NEW].items[node], wish->sort);
+        uint64_t total = costs_get(tree_costs_total(&tree->costs[SIDE_NEW], node), wish->sort);
         assert_true(is_picked(&picked, nodes[node].parent));
         assert_true(total >= wish->minimum);
         assert_true(wish->levels == 0 ||
@@ -525,13 +538,13 @@ static void check_pick(const struct tree_view *tree, const struct tree_view_wish
         while (nodes[left].depth > nodes[node].depth) {
             left = nodes[left].parent;
         }
-        uint64_t left_total = costs_get(&tree->total[SIDE_NEW].items[left], wish->sort);
+        uint64_t left_total = costs_get(tree_costs_total(&tree->costs[SIDE_NEW], left), wish->sort);
         assert_true(left == nodes[node].parent || left_total > total ||
                     (left_total == total && left < node));
     }
     // Check that no node omitted by the limit is higher than a taken one.
     for (uint32_t node = 1; node < tree->nodes.len; node++) {
-        uint64_t total = costs_get(&tree->total[SIDE_NEW].items[node], wish->sort);
+        uint64_t total = costs_get(tree_costs_total(&tree->costs[SIDE_NEW], node), wish->sort);
         bool is_due =
             is_picked(&picked, nodes[node].parent) && !is_picked(&picked, node) &&
             node != wish->root && total >= wish->minimum &&
@@ -611,7 +624,6 @@ static void inclusive_costs_count_recursion_once(void **state)
         CLEANUP(keyed_costs_release) struct keyed_costs costs = {0};
         draw(&model, "app", &fixture);
         expect_ok(call_tree_build(&fixture.selection, CALL_TREE_BY_LOCATION, false, &tree));
-        expect_ok(call_tree_add_up(&tree));
         expect_ok(call_tree_functions(fixture.profile, &tree, &keys));
         size_t count = fixture.profile->code.functions.len;
         expect_ok(keyed_costs_build(&tree, &keys, count, &costs));
@@ -657,8 +669,8 @@ static void kept_trees_are_built_once(void **state)
         expect_ok(call_tree_build_frames(&fixture.selection, shapes[i], &second));
         assert_ptr_equal(first.nodes.items, second.nodes.items);
         assert_int_equal(first.nodes.len, own.nodes.len);
-        assert_memory_equal(first.total.items, own.total.items,
-                            own.total.len * sizeof(own.total.items[0]));
+        assert_memory_equal(first.costs.totals.items, own.costs.totals.items,
+                            own.costs.totals.len * sizeof(own.costs.totals.items[0]));
     }
 }
 

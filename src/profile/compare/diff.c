@@ -40,8 +40,8 @@ static MUST_USE enum err list_entries(struct diff *diff, struct u32_vec *places)
     TRY(u32_vec_resize(places, tree->nodes.len));
     for (uint32_t i = 0; i < tree->nodes.len; i++) {
         places->items[i] = REC_NONE;
-        const struct costs *self[SIDE_COUNT] = {&tree->self[SIDE_NEW].items[i],
-                                                &tree->self[SIDE_OLD].items[i]};
+        const struct costs *self[SIDE_COUNT] = {tree_costs_self(&tree->costs[SIDE_NEW], i),
+                                                tree_costs_self(&tree->costs[SIDE_OLD], i)};
         if (!costs_any(self[SIDE_NEW]) && !costs_any(self[SIDE_OLD])) {
             continue;
         }
@@ -192,8 +192,8 @@ struct diff_change diff_entry_change(const struct diff *diff, size_t entry, enum
 
 struct diff_change diff_stack_change(const struct diff *diff, uint32_t node, enum cost cost)
 {
-    return change_of(diff, &diff->tree.self[SIDE_NEW].items[node],
-                     &diff->tree.self[SIDE_OLD].items[node], cost);
+    return change_of(diff, tree_costs_self(&diff->tree.costs[SIDE_NEW], node),
+                     tree_costs_self(&diff->tree.costs[SIDE_OLD], node), cost);
 }
 
 // The error of one side's peak. Those of two estimates are independent; two bounds add up.

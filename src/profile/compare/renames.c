@@ -33,7 +33,7 @@ static MUST_USE enum err mark_sides(const struct tree_view *tree, struct flag_ve
     TRY(flag_vec_resize(sides, tree->code->origins.len));
     for (uint32_t i = 1; i < tree->nodes.len; i++) {
         for (size_t side = 0; side < SIDE_COUNT; side++) {
-            const bool has = costs_any(&tree->total[side].items[i]);
+            const bool has = costs_any(tree_costs_total(&tree->costs[side], i));
             sides->items[tree->functions.items[i]] |= (uint8_t)(has << side);
         }
     }
@@ -55,7 +55,7 @@ static MUST_USE enum err mark_keys(const struct tree_view *tree, struct marks *m
             continue;
         }
         const enum side side = sides == 1U << SIDE_NEW ? SIDE_NEW : SIDE_OLD;
-        const struct costs *total = &tree->total[side].items[i];
+        const struct costs *total = tree_costs_total(&tree->costs[side], i);
         uint64_t key = hash_mix(parent + (uint64_t)1);
         key = hash_mix(key ^ costs_get(total, COST_ALLOCATIONS));
         key = hash_mix(key ^ costs_get(total, COST_ALLOCATED_BYTES));

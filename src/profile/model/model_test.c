@@ -13,6 +13,7 @@
 #include "host/text/strbuf.h"
 #include "profile/calls/bottom_up_tree.h"
 #include "profile/calls/call_sites.h"
+#include "profile/calls/stack_counts.h"
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
 #include "recording/write/recording_builder.h"
@@ -238,8 +239,8 @@ static void check_tree(const struct model *model,
                 self += row->part_count == count ? row->allocations : 0;
             }
         }
-        assert_int_equal(costs_get(&tree->self.items[node], COST_ALLOCATIONS), self);
-        assert_int_equal(costs_get(&tree->total.items[node], COST_ALLOCATIONS), total);
+        assert_int_equal(costs_get(tree_costs_self(&tree->costs, node), COST_ALLOCATIONS), self);
+        assert_int_equal(costs_get(tree_costs_total(&tree->costs, node), COST_ALLOCATIONS), total);
     }
 }
 
@@ -270,7 +271,7 @@ static void check_sites(const struct model *model,
         assert_int_equal(costs_get(&site->costs, COST_LEAKED_BYTES), leaked);
         sum += allocations;
     }
-    assert_int_equal(costs_get(&sites->tree.total.items[0], COST_ALLOCATIONS), sum);
+    assert_int_equal(costs_get(tree_costs_total(&sites->tree.costs, 0), COST_ALLOCATIONS), sum);
 }
 
 static void check_bottom_up(const struct selection *selection, const struct call_sites *sites)
@@ -282,16 +283,17 @@ static void check_bottom_up(const struct selection *selection, const struct call
                                        &built));
         const struct call_tree tree = built.tree;
         for (size_t node = 0; node < tree.nodes.len; node++) {
-            uint64_t children = costs_get(&tree.self.items[node], COST_ALLOCATIONS);
+            uint64_t children = costs_get(tree_costs_self(&tree.costs, node), COST_ALLOCATIONS);
             uint32_t child = tree.nodes.items[node].first_child;
             for (; child != REC_NONE; child = tree.nodes.items[child].next_sibling) {
                 assert_true(child > node);
-                children += costs_get(&tree.total.items[child], COST_ALLOCATIONS);
+                children += costs_get(tree_costs_total(&tree.costs, child), COST_ALLOCATIONS);
             }
-            assert_int_equal(costs_get(&tree.total.items[node], COST_ALLOCATIONS), children);
+            assert_int_equal(costs_get(tree_costs_total(&tree.costs, node), COST_ALLOCATIONS),
+                             children);
         }
-        assert_int_equal(costs_get(&tree.total.items[0], COST_ALLOCATIONS),
-                         costs_get(&sites->tree.total.items[0], COST_ALLOCATIONS));
+        assert_int_equal(costs_get(tree_costs_total(&tree.costs, 0), COST_ALLOCATIONS),
+                         costs_get(tree_costs_total(&sites->tree.costs, 0), COST_ALLOCATIONS));
     }
 }
 
@@ -308,6 +310,25 @@ static void check_sites_alone(const struct selection *selection, const struct ca
         assert_int_equal(got->is_inlined, want->is_inlined);
         assert_int_equal(got->stack_count, 0);
         assert_memory_equal(&got->costs, &want->costs, sizeof(want->costs));
+    }
+}
+
+// Check that stacks are counted as they are listed.
+static void check_stack_counts(const struct selection *selection, const struct call_sites *sites)
+{
+    CLEANUP(stack_counts_release) struct stack_counts counts = {0};
+    expect_ok(stack_counts_build(selection, &counts));
+    for (size_t i = 0; i < sites->sites.len; i++) {
+        const struct call_site *site = &sites->sites.items[i];
+        assert_int_equal(stack_counts_all(&counts, i), site->stack_count);
+        for (int cost = 0; cost < COST_COUNT; cost++) {
+            uint32_t listed = 0;
+            for (uint32_t s = 0; s < site->stack_count; s++) {
+                const uint32_t stack = sites->stacks.items[site->stack_first + s];
+                listed += costs_get(call_sites_costs(sites, stack), (enum cost)cost) > 0;
+            }
+            assert_int_equal(stack_counts_of(&counts, i, (enum cost)cost), listed);
+        }
     }
 }
 
@@ -330,16 +351,17 @@ static void answers_agree_with_counting_by_hand(void **state)
             expect_ok(call_sites_build(&selection, &sites));
             call_tree_release(&sites.tree); // rebuild with costs
             expect_ok(call_tree_build(&selection, CALL_TREE_BY_LOCATION, false, &sites.tree));
-            expect_ok(call_tree_add_up(&sites.tree));
             for (size_t s = 0; s < sites.stacks.len; s++) {
                 const uint32_t stack = sites.stacks.items[s];
-                assert_memory_equal(call_sites_costs(&sites, stack), &sites.tree.self.items[stack],
+                assert_memory_equal(call_sites_costs(&sites, stack),
+                                    tree_costs_self(&sites.tree.costs, stack),
                                     sizeof(struct costs));
             }
             check_tree(&model, &filters[i], profile, &sites.tree);
             check_sites(&model, &filters[i], profile, &sites);
             check_bottom_up(&selection, &sites);
             check_sites_alone(&selection, &sites);
+            check_stack_counts(&selection, &sites);
         }
         g_random = seed + 1;
     }

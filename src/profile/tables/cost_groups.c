@@ -26,7 +26,7 @@ static MUST_USE enum err by_site(const struct selection *selection, struct cost_
     size_t count = is_file ? string_table_count(&code->names) : code->functions.len;
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(u32_vec_release) struct u32_vec places = {0}; // group + 1; the last is for no stack
-    TRY(call_sites_build(selection, &sites));
+    TRY(call_sites_build_alone(selection, &sites));
     TRY(u32_vec_resize(&places, count + 1));
     for (size_t i = 0; i < sites.sites.len; i++) {
         const struct call_site *site = &sites.sites.items[i];

@@ -135,7 +135,7 @@ add_own(const struct function_tree *tree, const struct keying *keying, struct ke
     struct costs *own = &callees->inclusive.items[callees->inclusive.len - 1];
     for (size_t i = 1; i < tree->functions.len; i++) {
         if (tree->functions.items[i] == keying->function) {
-            costs_add(own, &tree->tree.self.items[i]);
+            costs_add(own, tree_costs_self(&tree->tree.costs, i));
         }
     }
 }

@@ -20,9 +20,9 @@ static void enter_node(struct walk *walk, uint32_t node)
     if (key == REC_NONE) {
         return;
     }
-    costs_add(&walk->out->self.items[key], &walk->tree->self.items[node]);
+    costs_add(&walk->out->self.items[key], tree_costs_self(&walk->tree->costs, node));
     if (walk->open.items[key]++ == 0) {
-        costs_add(&walk->out->inclusive.items[key], &walk->tree->total.items[node]);
+        costs_add(&walk->out->inclusive.items[key], tree_costs_total(&walk->tree->costs, node));
     }
 }
 

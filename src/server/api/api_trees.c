@@ -68,8 +68,9 @@ static MUST_USE enum err find_tree(struct query *q, struct cached_tree **out)
 
 static uint64_t root_total(const struct query *q, const struct tree_view *tree)
 {
-    uint64_t new = costs_get(&tree->total[SIDE_NEW].items[0], q->view.sort);
-    uint64_t old = q->is_diff ? costs_get(&tree->total[SIDE_OLD].items[0], q->view.sort) : 0;
+    uint64_t new = costs_get(tree_costs_total(&tree->costs[SIDE_NEW], 0), q->view.sort);
+    uint64_t old =
+        q->is_diff ? costs_get(tree_costs_total(&tree->costs[SIDE_OLD], 0), q->view.sort) : 0;
     return side_score_of(SCORE_LARGER, new, old);
 }
 

@@ -103,7 +103,7 @@ read_row_group(struct query *q, enum request_by otherwise, enum row_group_by *ou
 {
     enum request_by by;
     TRY(query_choose_by(q, REQUEST_BY_CALL_SITE, otherwise, &by));
-    *out = by == REQUEST_BY_STACK ? ROW_GROUPS_BY_STACK : ROW_GROUPS_BY_SITE;
+    *out = by == REQUEST_BY_STACK ? ROW_GROUPS_BY_STACK : ROW_GROUPS_BY_SITE_ALONE;
     return ERR_OK;
 }
 

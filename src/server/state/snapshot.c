@@ -33,10 +33,9 @@ static MUST_USE enum err summarize_opened(struct opened *opened,
     TRY(suppressions_add_chosen(&opened->rules, rules, &opened->profile->recording, info));
     const struct filter filter = {.suppressions = &opened->rules};
     TRY(profile_select(opened->profile, &filter, &opened->everything, info));
-    TRY(summary_build(&opened->everything, &opened->whole));
     kept_results_init(&opened->kept);
     opened->everything.kept = &opened->kept;
-    return ERR_OK;
+    return summary_build(&opened->everything, &opened->whole);
 }
 
 // Make an object of the file that has not been read yet, so that a file that changes meanwhile is

@@ -50,16 +50,16 @@ struct cached_tree *tree_cache_find(struct tree_cache *cache, uint64_t key)
     return tree;
 }
 
-// Return a free entry if the cache has one and room for a tree of that many nodes, else NULL.
-static struct cached_tree **find_room(struct tree_cache *cache, size_t nodes)
+// Return a free entry if the cache has one and room for a tree of that many bytes, else NULL.
+static struct cached_tree **find_room(struct tree_cache *cache, size_t bytes)
 {
     struct cached_tree **room = NULL;
     for (size_t i = 0; i < TREE_CACHE_ENTRIES; i++) {
         struct cached_tree **entry = &cache->entries[i];
         room = *entry == NULL ? entry : room;
-        nodes += *entry != NULL ? (*entry)->tree.nodes.len : 0;
+        bytes += *entry != NULL ? tree_view_bytes(&(*entry)->tree) : 0;
     }
-    return nodes <= TREE_CACHE_NODES ? room : NULL;
+    return bytes <= (size_t)TREE_CACHE_MIB << 20 ? room : NULL;
 }
 
 // Remove the least recently used tree. Return false if there is none.
@@ -83,7 +83,7 @@ static bool remove_oldest(struct tree_cache *cache)
 static void keep_tree(struct tree_cache *cache, struct cached_tree *tree)
 {
     struct cached_tree **room;
-    while ((room = find_room(cache, tree->tree.nodes.len)) == NULL) {
+    while ((room = find_room(cache, tree_view_bytes(&tree->tree))) == NULL) {
         if (!remove_oldest(cache)) {
             return; // too large on its own
         }

@@ -2,9 +2,9 @@
 // tree_cache: the most recently used trees, so that expanding a node needs no second build.
 //
 // The key covers everything that a tree's node ids depend on: generation, filter and shape. The
-// cache holds a few trees up to a total number of nodes, and evicts the least recently used one
-// first. A tree and its snapshot live while a request uses them, cached or not. Two requests that
-// need the same new tree at once both build it, and the first one's is kept.
+// cache holds a few trees up to a number of bytes, and evicts the least recently used one first. A
+// tree and its snapshot live while a request uses them, cached or not. Two requests that need the
+// same new tree at once both build it, and the first one's is kept.
 // Context: H; any thread. The mutex protects all of struct tree_cache.
 #pragma once
 
@@ -26,7 +26,7 @@ struct cached_tree {
 
 enum {
     TREE_CACHE_ENTRIES = 8,
-    TREE_CACHE_NODES = 2500000,
+    TREE_CACHE_MIB = 320, // a whole tree of 1.7 million nodes
 };
 
 struct tree_cache {

@@ -67,13 +67,14 @@ static void large_trees_push_out_others(void **state)
     struct tree_cache cache = TREE_CACHE_INIT;
     struct snapshot snapshot = {0};
     add_reference(&snapshot);
-    add(&cache, &snapshot, 1, TREE_CACHE_NODES / 2);
-    add(&cache, &snapshot, 2, TREE_CACHE_NODES / 4);
-    add(&cache, &snapshot, 3, TREE_CACHE_NODES / 2);
+    const size_t most = ((size_t)TREE_CACHE_MIB << 20) / sizeof(struct call_tree_node);
+    add(&cache, &snapshot, 1, most / 2);
+    add(&cache, &snapshot, 2, most / 4);
+    add(&cache, &snapshot, 3, most / 2);
     assert_false(has(&cache, 1));
     assert_true(has(&cache, 2));
     assert_true(has(&cache, 3));
-    add(&cache, &snapshot, 4, TREE_CACHE_NODES + 1); // returned, but not kept
+    add(&cache, &snapshot, 4, most + 1); // returned, but not kept
     assert_false(has(&cache, 4));
     tree_cache_release(&cache);
     assert_int_equal(references(&snapshot), 1);

@@ -151,17 +151,25 @@ static MUST_USE enum err write_sites(struct view *view,
                                      : write_flat(view, &table, rows, sites, options);
 }
 
+static uint64_t
+stacks_of(const struct view *view, const struct call_sites_options *options, uint32_t site)
+{
+    return options->counts != NULL
+               ? stack_counts_of(options->counts, site, view->sort)
+               : count_stacks(options->sites, &options->sites->sites.items[site], view->sort);
+}
+
+// `options` names the sites.
 static MUST_USE enum err collect_alone(const struct view *view,
-                                       const struct call_sites *sites,
+                                       const struct call_sites_options *options,
                                        const struct u32_vec *ids,
-                                       size_t limit,
                                        struct site_row_vec *out)
 {
-    for (size_t i = 0; i < limited_u64(ids->len, limit); i++) {
-        const struct call_site *site = &sites->sites.items[ids->items[i]];
+    for (size_t i = 0; i < limited_u64(ids->len, options->limit); i++) {
+        const struct call_site *site = &options->sites->sites.items[ids->items[i]];
         const struct site_row row = {.place = {SIDE_NEW, site->location},
                                      .inlined = site->is_inlined,
-                                     .stack_count = count_stacks(sites, site, view->sort),
+                                     .stack_count = stacks_of(view, options, ids->items[i]),
                                      .site = ids->items[i],
                                      .costs = site->costs};
         TRY(site_row_vec_push(out, row));
@@ -176,7 +184,7 @@ view_site_list(struct view *view, const char *key, const struct call_sites_optio
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     CLEANUP(site_row_vec_release) struct site_row_vec rows = {0};
     TRY(call_sites_ranked(sites, view->sort, &ids));
-    TRY(collect_alone(view, sites, &ids, options->limit, &rows));
+    TRY(collect_alone(view, options, &ids, &rows));
     return write_sites(view, key, &rows, sites, options);
 }
 
@@ -249,6 +257,7 @@ enum err view_call_sites(struct view *view, const struct call_sites_options *opt
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(site_row_vec_release) struct site_row_vec rows = {0};
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    struct call_sites_options own = *options;
     if (view->old_selection != NULL) {
         TRY(collect_both(view, &rows));
         json_key_u64(view->w, "total_count", rows.len);
@@ -258,6 +267,7 @@ enum err view_call_sites(struct view *view, const struct call_sites_options *opt
     TRY(call_sites_build(view->selection, &sites));
     TRY(call_sites_ranked(&sites, view->sort, &ids));
     json_key_u64(view->w, "total_count", ids.len);
-    TRY(collect_alone(view, &sites, &ids, options->limit, &rows));
+    own.sites = &sites;
+    TRY(collect_alone(view, &own, &ids, &rows));
     return write_sites(view, "sites", &rows, &sites, options);
 }

@@ -54,7 +54,10 @@ static uint64_t time_of(uint32_t slice, uint64_t slice_ms, uint32_t end)
     return slice == REC_NONE ? VALUE_UNKNOWN : (slice + (uint64_t)end) * slice_ms;
 }
 
-static struct leak_row row_of(const struct growth *growth, const struct growth_entry *entry)
+// `counts`: of sites without stacks; NULL: they have them.
+static struct leak_row row_of(const struct growth *growth,
+                              const struct growth_entry *entry,
+                              const struct stack_counts *counts)
 {
     const struct row_groups *groups = &growth->groups;
     const struct row_group *group = &groups->groups.items[entry->group];
@@ -64,7 +67,7 @@ static struct leak_row row_of(const struct growth *growth, const struct growth_e
     return (struct leak_row){
         .place = {SIDE_NEW, site->location},
         .inlined = site->is_inlined,
-        .stack_count = group->stack_count,
+        .stack_count = counts != NULL ? stack_counts_all(counts, group->site) : group->stack_count,
         .frames = {.tree = &groups->sites.tree,
                    .node = group->stack != REC_NONE ? group->stack : 0},
         .costs = &group->costs,
@@ -123,8 +126,10 @@ write_history(struct view *view, const struct growth *growth, const struct leaks
     return ERR_OK;
 }
 
-static MUST_USE enum err
-write_leaks(struct view *view, const struct growth *growth, const struct leaks_options *options)
+static MUST_USE enum err write_leaks(struct view *view,
+                                     const struct growth *growth,
+                                     const struct stack_counts *counts,
+                                     const struct leaks_options *options)
 {
     CLEANUP(leak_row_vec_release) struct leak_row_vec rows = {0};
     const size_t limit = options->limit > 0 ? options->limit : SIZE_MAX;
@@ -134,7 +139,7 @@ write_leaks(struct view *view, const struct growth *growth, const struct leaks_o
         bool is_wanted = !options->has_class || entry->class == options->class;
         total += is_wanted;
         if (is_wanted && rows.len < limit) {
-            TRY(leak_row_vec_push(&rows, row_of(growth, entry)));
+            TRY(leak_row_vec_push(&rows, row_of(growth, entry, counts)));
         }
     }
     json_key_u64(view->w, "total_count", total);
@@ -145,10 +150,13 @@ write_leaks(struct view *view, const struct growth *growth, const struct leaks_o
 enum err view_leaks(struct view *view, const struct leaks_options *options)
 {
     CLEANUP(growth_release) struct growth built = {0};
+    CLEANUP(stack_counts_release) struct stack_counts counts = {0};
     if (options->growth != NULL) {
-        return write_leaks(view, options->growth, options);
+        return write_leaks(view, options->growth, NULL, options);
     }
-    bool is_limited = options->limit > 0 && !options->has_class;
+    const bool is_limited = options->limit > 0 && !options->has_class;
+    const bool is_alone = options->by == ROW_GROUPS_BY_SITE_ALONE;
     TRY(growth_build(view->selection, options->by, is_limited ? options->limit : SIZE_MAX, &built));
-    return write_leaks(view, &built, options);
+    TRY(is_alone ? stack_counts_build(view->selection, &counts) : ERR_OK);
+    return write_leaks(view, &built, is_alone ? &counts : NULL, options);
 }

@@ -77,7 +77,6 @@ static MUST_USE enum err sum_lines(const struct selection *selection,
         return ERR_OK;
     }
     TRY(call_tree_build(selection, CALL_TREE_BY_LOCATION, false, &tree));
-    TRY(call_tree_add_up(&tree));
     TRY(key_locations(&selection->profile->code.locations, file, lines, &location_keys));
     TRY(u32_vec_resize(&keys, tree.nodes.len));
     keys.items[0] = REC_NONE;

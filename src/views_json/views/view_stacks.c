@@ -91,8 +91,8 @@ static MUST_USE enum err
 find_pairs(const struct view *view, const struct tree_view *tree, struct found_stack_vec *out)
 {
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
-        uint64_t new = costs_get(&tree->self[SIDE_NEW].items[node], view->sort);
-        uint64_t old = costs_get(&tree->self[SIDE_OLD].items[node], view->sort);
+        uint64_t new = costs_get(tree_costs_self(&tree->costs[SIDE_NEW], node), view->sort);
+        uint64_t old = costs_get(tree_costs_self(&tree->costs[SIDE_OLD], node), view->sort);
         if (new > 0 || old > 0) {
             const struct found_stack pair = {node, side_score_of(view->score, new, old)};
             TRY(found_stack_vec_push(out, pair));
@@ -159,8 +159,8 @@ enum err view_stack_pairs(struct view *view,
     TRY(find_pairs(view, tree, &pairs));
     for (size_t i = options->first; i < pairs.len && i - options->first < options->limit; i++) {
         uint32_t node = pairs.items[i].node;
-        const struct stack_row row = {.costs = &tree->self[SIDE_NEW].items[node],
-                                      .old_costs = &tree->self[SIDE_OLD].items[node],
+        const struct stack_row row = {.costs = tree_costs_self(&tree->costs[SIDE_NEW], node),
+                                      .old_costs = tree_costs_self(&tree->costs[SIDE_OLD], node),
                                       .site_frame = count_wrapper_frames(tree, node),
                                       .frame_first = frames.len,
                                       .frame_count = tree->nodes.items[node].depth};

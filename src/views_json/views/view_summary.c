@@ -51,13 +51,16 @@ static void write_top_counts(struct view *view,
 static MUST_USE enum err write_top(struct view *view, const struct summary_options *options)
 {
     CLEANUP(call_sites_release) struct call_sites built = {0};
+    CLEANUP(stack_counts_release) struct stack_counts counts = {0};
     struct call_sites_options sites = options->sites;
     const enum cost sort = view->sort;
     const uint64_t costs = view->costs;
     const struct selection *old_selection = view->old_selection;
     if (sites.sites == NULL) {
-        TRY(call_sites_build(view->selection, &built));
+        TRY(call_sites_build_alone(view->selection, &built));
+        TRY(stack_counts_build(view->selection, &counts));
         sites.sites = &built;
+        sites.counts = &counts;
     }
     view->old_selection = NULL;
     json_key_object(view->w, "top");

@@ -76,13 +76,13 @@ row_of(const struct view *view, const struct tree_options *options, uint32_t id)
         .function = tree->functions.items[id],
         .place = {SIDE_NEW, node->location},
         .matched = options->matches != NULL ? options->matches->flags.items[id] : 0,
-        .self = &tree->self[SIDE_NEW].items[id],
-        .total = &tree->total[SIDE_NEW].items[id],
-        .sizes = tree->self[SIDE_NEW].items[id].sizes,
+        .self = tree_costs_self(&tree->costs[SIDE_NEW], id),
+        .total = tree_costs_total(&tree->costs[SIDE_NEW], id),
+        .sizes = tree_costs_self(&tree->costs[SIDE_NEW], id)->sizes,
     };
     if (view->old_selection != NULL) {
-        row.old_self = &tree->self[SIDE_OLD].items[id];
-        row.old_total = &tree->total[SIDE_OLD].items[id];
+        row.old_self = tree_costs_self(&tree->costs[SIDE_OLD], id);
+        row.old_total = tree_costs_total(&tree->costs[SIDE_OLD], id);
     }
     return row;
 }

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "profile/calls/call_sites.h"
+#include "profile/calls/stack_counts.h"
 #include "profile/compare/diff_verdict.h"
 #include "profile/findings/finding_changes.h"
 #include "profile/growth/growth.h"
@@ -33,7 +34,8 @@ enum err view_selection(struct view *view, const struct costs *whole) MUST_USE;
 void view_totals(struct view *view, const char *key, const struct summary *summary);
 
 struct call_sites_options {
-    const struct call_sites *sites; // of the selection; NULL: they are built
+    const struct call_sites *sites;    // of the selection; NULL: they are built
+    const struct stack_counts *counts; // of `sites` without stacks; NULL: they have them
     size_t limit;
     bool lists_stacks;
     size_t stack_limit; // of each site
