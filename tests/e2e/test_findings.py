@@ -100,6 +100,7 @@ def test_the_sibling_that_holds_most_is_named(tmp_path, kind):
     assert re.match(who + r" 3[12]\.\d MiB at (the|its own) peak; the median of 4 of its kind (holds|held) "
                     r"(4\.00|3\.\d\d) MiB\.$", finding["sentence"]), finding
     assert finding["look"] == ("--group-by=thread" if kind == "threads" else "--group-by=process")
+    assert finding["pid"] > 0 and (finding["thread_id"] > 0) == (kind == "threads")
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])

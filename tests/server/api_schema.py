@@ -109,11 +109,12 @@ ROUTES = {
         "findings": {
             "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "sparse", "huge", "uneven", "unseen", "oom"),
                            sentence=str, confidence=OneOf("low", "medium", "high"), location=Nullable(int), bytes=int,
-                           whole_bytes=int, blocks=int, bytes_per_s=(int, float), look=str),
+                           whole_bytes=int, blocks=int, bytes_per_s=(int, float), look=str, pid=int, thread_id=int),
             "changes": Nullable(Table(
                 kind=str, **{"class": OneOf("new", "gone", "grown", "shrunk", "same", "unknown")}, sentence=str,
                 confidence=OneOf("low", "medium", "high"), location=Nullable(int), old=Nullable((int, float)),
-                new=Nullable((int, float)), change=Nullable((int, float)), change_error=Nullable((int, float)), look=str)),
+                new=Nullable((int, float)), change=Nullable((int, float)), change_error=Nullable((int, float)), look=str,
+                pid=int, thread_id=int)),
             "peak_rise": Nullable({"trough_ms": int, "trough_bytes": int, "peak_ms": int, "peak_bytes": int,
                                    "mark": Nullable(str), "freed_bytes": int, "total_count": int,
                                    "sites": Table(location=Nullable(int), gained_bytes=int, without_bytes=int,

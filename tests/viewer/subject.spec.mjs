@@ -3,13 +3,14 @@
 // and mappings are listed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { recordLeaky, recordSource, recordUnseen, someOf, withStage } from './support.mjs';
+import { readCsv, recordLeaky, recordSource, recordUnseen, someOf, withStage } from './support.mjs';
 
-let viewer, page, crowded, unseen;
+let viewer, page, crowded, unseen, uneven;
 const stage = withStage(async () => {
   ({ viewer, page } = await stage.open(recordLeaky(stage.folder)));
   crowded = (await stage.open(recordSource(stage.folder, 'crowded.c', ['--blocks']))).viewer;
   unseen = (await stage.open(recordUnseen(stage.folder))).viewer;
+  uneven = (await stage.open(recordSource(stage.folder, '../programs/findings/siblings.c', [], ['threads', '8']))).viewer;
 });
 
 function card(kind) {
@@ -32,6 +33,18 @@ describe('a card', () => {
         await page.waitForFunction(() => document.querySelector('.table-about') === null);
         assert.equal(viewer.parameters().get('subject'), null);
       }
+    });
+  }
+
+  for (const [kind, button, table, subject] of [['uneven', 'Threads', 'Threads', 'worker-3'], ['rss', 'RSS', 'Mappings by owner', 'main']]) {
+    it(`of ${kind} opens its view with the row of ${subject} selected`, async () => {
+      const own = kind === 'uneven' ? uneven : unseen;
+      await own.open('#/summary');
+      await own.page.getByTestId(`finding-${kind}`).getByRole('button', { name: button, exact: true }).click();
+      await own.idle();
+      const shown = own.page.getByLabel(table, { exact: true });
+      assert.match(await shown.getAttribute('class'), /table-about/);
+      assert.ok((await shown.locator('.table-selected').innerText()).includes(subject));
     });
   }
 
@@ -133,16 +146,30 @@ describe('single blocks', () => {
 });
 
 describe('mappings', () => {
+  /** The sums of columns of the open table, as it is saved. */
+  const sumsOf = async (label) => {
+    const button = unseen.page.getByRole('button', { name: `${label} as CSV`, exact: true });
+    const [heads, ...rows] = readCsv((await unseen.download(button)).bytes.toString('utf8'));
+    return ['RSS (bytes)', 'Virtual (bytes)', 'Areas'].map((head) => rows.reduce((sum, row) => sum + Number(row[heads.indexOf(head)]), 0));
+  };
+
   it('are added up by owner, and the sum is that of each', async () => {
     await unseen.open('#/rss');
-    const { mappings } = await unseen.ask('rss');
     const rows = await unseen.rows('Mappings by owner');
     assert.match(rows[0].cells.join(' '), /^24\.\d MiB.*main/);
-    const locations = mappings.location.filter((location) => location !== null);
-    assert.ok(locations.length > 0);
+    const byOwner = await sumsOf('Mappings by owner');
     await unseen.page.getByRole('button', { name: 'each', exact: true }).click();
     await unseen.idle();
-    assert.ok((await unseen.rows('Mappings')).length >= rows.length);
+    assert.deepEqual(await sumsOf('Mappings'), byOwner);
+    assert.ok(byOwner[0] > 24 << 20);
+  });
+
+  it('lead from an owner to its callers', async () => {
+    await unseen.open('#/rss');
+    await unseen.page.getByLabel('Mappings by owner').locator('.table-body [role=row]').first().locator('button.code-name').click();
+    await unseen.idle();
+    assert.equal(await unseen.page.locator('main').getAttribute('data-view'), 'functions');
+    assert.match(unseen.parameters().get('fn'), /main/);
   });
 });
 

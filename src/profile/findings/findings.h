@@ -53,6 +53,8 @@ struct finding {
     enum finding_kind kind;
     enum growth_confidence confidence;
     uint32_t location;    // call site, in the code index; REC_NONE: none
+    uint32_t pid;         // of the process or thread that it is about; 0: none
+    uint32_t thread_id;   // of that thread; 0: none
     uint64_t bytes;       // that the finding is about
     uint64_t whole_bytes; // that they are a part of: peak, leaked, allocated or resident bytes
     uint64_t blocks;      // or allocations; 0 if unknown

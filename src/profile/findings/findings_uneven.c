@@ -104,10 +104,13 @@ add_uneven(struct findings_builder *builder, struct sibling_vec *siblings, bool 
     if (most == NULL || most->bytes < peak_bytes / SHARE_OF_PEAK) {
         return ERR_OK;
     }
+    const struct recording *recording = &profile->recording;
     struct finding finding = {
         .kind = FINDING_UNEVEN,
         .confidence = CONFIDENCE_MEDIUM,
         .location = REC_NONE,
+        .pid = recording->processes[are_threads ? most->process : most->id].pid,
+        .thread_id = are_threads ? recording->threads[most->id].thread_id : 0,
         .bytes = most->bytes,
         .whole_bytes = peak_bytes,
         .bytes_error = sampling_error_of_bytes(&builder->sampling, most->bytes),
@@ -122,7 +125,7 @@ add_uneven(struct findings_builder *builder, struct sibling_vec *siblings, bool 
                       finding_format_bytes(builder, median->bytes).text);
     } else {
         strbuf_printf(out, "Process %s (pid %" PRIu32 ") held ", path_file_name(most->name),
-                      profile->recording.processes[most->id].pid);
+                      finding.pid);
         strbuf_printf(out, "%s at its own peak; ", finding_format_bytes(builder, most->bytes).text);
         strbuf_printf(out, "the median of %zu of its kind held %s.", count,
                       finding_format_bytes(builder, median->bytes).text);

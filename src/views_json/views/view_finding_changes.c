@@ -11,6 +11,8 @@ struct finding_change_row {
     const char *sentence;
     const char *confidence;
     const char *look;
+    uint32_t pid;
+    uint32_t thread_id;
     struct place place;
     struct diff_change change;
 };
@@ -28,6 +30,8 @@ static const struct column change_columns[] = {
     COLUMN(CELL_TEXT, finding_change_row, sentence),
     COLUMN(CELL_TEXT, finding_change_row, confidence),
     COLUMN(CELL_TEXT, finding_change_row, look),
+    COLUMN(CELL_U32, finding_change_row, pid),
+    COLUMN(CELL_U32, finding_change_row, thread_id),
 };
 
 enum err
@@ -44,6 +48,8 @@ view_finding_changes(struct view *view, const char *key, const struct finding_ch
             .sentence = findings_sentence(&changes->findings[side], finding),
             .confidence = growth_confidence_name(finding->confidence),
             .look = finding->look,
+            .pid = finding->pid,
+            .thread_id = finding->thread_id,
             .place = {side, finding->location},
             .change = change->change,
         };

@@ -32,6 +32,8 @@ static const struct column finding_columns[] = {
     COLUMN_AS("blocks", CELL_U64, finding_row, finding.blocks),
     COLUMN_AS("bytes_per_s", CELL_DOUBLE, finding_row, finding.bytes_per_s),
     COLUMN_AS("look", CELL_TEXT, finding_row, finding.look),
+    COLUMN_AS("pid", CELL_U32, finding_row, finding.pid),
+    COLUMN_AS("thread_id", CELL_U32, finding_row, finding.thread_id),
     ERROR_COLUMN("bytes_error", CELL_U64, finding.bytes_error),
     ERROR_COLUMN("whole_bytes_error", CELL_U64, finding.whole_bytes_error),
     ERROR_COLUMN("blocks_error", CELL_U64, finding.blocks_error),

@@ -104,11 +104,14 @@ const findings = object({
     bytes_error: orNull(nums),
     lower_limit: orNull(flags),
     look: texts,
+    /** Of whom it is about; 0: nobody. */
+    pid: nums,
+    thread_id: nums,
   }),
   /** What became of each finding since the old recording; null without one. */
   changes: orNull(
     object({
-      count: num, kind: texts, class: texts, location: refs, sentence: texts, confidence: texts, look: texts,
+      count: num, kind: texts, class: texts, location: refs, sentence: texts, confidence: texts, look: texts, pid: nums, thread_id: nums,
       old: nullableNums, new: nullableNums, change: nullableNums, change_error: nullableNums,
     }),
   ),

@@ -17,7 +17,8 @@ import './findings.css';
 
 interface Link {
   readonly label: string;
-  readonly to: (name: CodeName) => Partial<Address>;
+  /** `who`: the id of the thread or process that it is about, or "". */
+  readonly to: (name: CodeName, who: string) => Partial<Address>;
 }
 
 interface Kind {
@@ -48,7 +49,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },
   sparse: { title: 'Fragmented heap', whole: 'of RSS', links: [RSS] },
   huge: { title: 'Huge pages', whole: 'of RSS', links: [RSS] },
-  uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: () => ({ view: 'threads' }) }] },
+  uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: (_name, who) => ({ view: 'threads', subject: who }) }] },
   oom: { title: 'Out of memory', whole: 'of the limit', links: [LEAKS, OVER_TIME], cost: 'live_bytes' },
   unseen: { title: 'Heap not seen', whole: 'of the anonymous memory', links: [RSS] },
 };
@@ -75,14 +76,21 @@ interface Finding {
   readonly confidence: string;
   readonly sentence: string;
   readonly name: CodeName;
+  readonly who: string;
+}
+
+/** Of two columns of ids: the thread's, else the process's. */
+function whoOf(ids: { readonly pid: readonly number[]; readonly thread_id: readonly number[] }, row: number): string {
+  const id = at(ids.thread_id, row) || at(ids.pid, row);
+  return id === 0 ? '' : String(id);
 }
 
 /** A card; `children`: its figures. */
 function Card(props: { readonly finding: Finding; readonly kind: Kind; readonly verdict: string; readonly hasRise: boolean; readonly children: ComponentChildren }): JSX.Element {
   const { finding, kind, verdict } = props;
-  const { id, name } = finding;
+  const { id, name, who } = finding;
   const churn = id === 'churn' ? CHURN[finding.look] : undefined;
-  const links = (churn === undefined ? kind.links : [churn]).filter((link) => link.to(name).view !== 'peak' || props.hasRise);
+  const links = (churn === undefined ? kind.links : [churn]).filter((link) => link.to(name, who).view !== 'peak' || props.hasRise);
   return (
     <li class={`card card-${id}${verdict === '' ? '' : ` card-${verdict}`}`} data-testid={`finding-${id}`}>
       <h2 class="card-title">
@@ -99,7 +107,7 @@ function Card(props: { readonly finding: Finding; readonly kind: Kind; readonly 
       </p>
       <p class="card-links">
         {links.map((link) => (
-          <button key={link.label} type="button" onClick={() => go({ subject: '', subject_line: '', ...link.to(name) })}>
+          <button key={link.label} type="button" onClick={() => go({ subject: '', subject_line: '', ...link.to(name, who) })}>
             {link.label}
           </button>
         ))}
@@ -120,7 +128,7 @@ function PlainCard(props: { readonly summary: Summary; readonly row: number }): 
   const kind = useKind(id);
   const bytes = at(items.bytes, row);
   const whole = at(items.whole_bytes, row);
-  const finding = { id, look: items.look[row] ?? '', confidence: items.confidence[row] ?? '', sentence: items.sentence[row] ?? '', name: locationName(code, items.location[row]) };
+  const finding = { id, look: items.look[row] ?? '', confidence: items.confidence[row] ?? '', sentence: items.sentence[row] ?? '', name: locationName(code, items.location[row]), who: whoOf(items, row) };
   return (
     <Card finding={finding} kind={kind} verdict="" hasRise={findings.peak_rise !== null}>
       <p class="card-figure">
@@ -161,7 +169,7 @@ function ChangedCard(props: { readonly summary: Summary; readonly changes: Chang
   const share = (bytes: number | null): string => `${(((bytes ?? 0) / most) * 100).toFixed(2)}%`;
   const text = (bytes: number | null): string => (bytes === null ? 'none' : formatBytes(bytes));
   const sentence = `${verdict === 'gone' ? 'Was: ' : ''}${changes.sentence[row] ?? ''}`;
-  const finding = { id, look: changes.look[row] ?? '', confidence: changes.confidence[row] ?? '', sentence, name: locationName(summary.code, changes.location[row]) };
+  const finding = { id, look: changes.look[row] ?? '', confidence: changes.confidence[row] ?? '', sentence, name: locationName(summary.code, changes.location[row]), who: whoOf(changes, row) };
   return (
     <Card finding={finding} kind={useKind(id)} verdict={verdict} hasRise={summary.findings.peak_rise !== null}>
       <p class="card-figure">

@@ -40,6 +40,7 @@ const THREADS: Kind<Decoded<typeof threadsAnswer>> = {
     costs: threads.costs,
     errors: threads.errors,
     totals: selection.totals,
+    id: (row) => String(at(threads.thread_id, row)),
     key: (row) => `${threads.name[row] ?? ''}${at(threads.thread_id, row) === at(threads.pid, row) ? ' (first)' : ''}`,
     texts: [
       {
@@ -70,6 +71,7 @@ const PROCESSES: Kind<Decoded<typeof processesAnswer>> = {
     costs: processes.costs,
     errors: processes.errors,
     totals: selection.totals,
+    id: (row) => String(at(processes.pid, row)),
     key: (row) => baseName(processes.executable[row] ?? ''),
     texts: [
       groupText((row) => processes.command_line[row] || baseName(processes.executable[row] ?? '')),
@@ -93,6 +95,7 @@ const MODULES: Kind<Decoded<typeof modulesAnswer>> = {
     costs: modules.costs,
     errors: modules.errors,
     totals: selection.totals,
+    id: () => '',
     key: (row) => modules.name[row] ?? '',
     texts: [groupText((row) => modules.path[row] ?? '')],
   }),

@@ -1,16 +1,18 @@
 // A table of groups with their costs, sorted here: groups are few and loaded at once. In a
 // comparison it has the rows of both recordings, matched by name.
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { at } from '../../base/columns';
 import { costMeaning, costTitle, type CostKey, type LiveWhen } from '../../model/cost';
 import { matchRows, type MatchedRow } from '../../model/match';
 import type { Cell } from '../../model/table-text';
 import type { CostColumns } from '../../model/tree';
 import { go } from '../../state/app-state';
+import { useAddress } from '../../state/hooks';
 import { costColumn, errorAt } from './cost-cell';
 import { DataTable, type Column } from './data-table';
 import { useLiveWhen } from './live-when';
+import { useSubjectRow } from './subject';
 
 /** One recording's side of the table. */
 export interface GroupSide {
@@ -20,6 +22,8 @@ export interface GroupSide {
   readonly totals: Readonly<Record<string, number>>;
   /** The name of a row, which matches the two sides. */
   readonly key: (row: number) => string;
+  /** What addresses call the row when it is the page's subject; "": nothing. */
+  readonly id: (row: number) => string;
   readonly texts: readonly GroupText[];
 }
 
@@ -116,8 +120,9 @@ function onlyColumn(rows: readonly MatchedRow[], only: (row: number) => void): C
 export function GroupTable(props: GroupTableProps): JSX.Element {
   const { now, old, sortBy } = props;
   const when = useLiveWhen();
-  const [selected, setSelected] = useState(-1);
+  const address = useAddress();
   const rows = useMemo(() => sortedRows(now, old, sortBy), [now, old, sortBy]);
+  const { selected, isAbout, select } = useSubjectRow(rows.length, (row) => (rows[row]?.now ?? null) !== null && now.id(rows[row]?.now ?? 0) === address.subject, rows);
   const only = (row: number): void => {
     const own = rows[row]?.now ?? null;
     if (own !== null) {
@@ -158,7 +163,8 @@ export function GroupTable(props: GroupTableProps): JSX.Element {
       selected={selected}
       sortBy={sortBy}
       onSort={(cost) => go({ cost })}
-      onSelect={setSelected}
+      isAbout={isAbout}
+      onSelect={select}
       onActivate={only}
     />
   );

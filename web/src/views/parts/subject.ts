@@ -1,4 +1,4 @@
-// The subject of a page: the call site whose card or link led there. Its row is selected, and the others step back
+// The subject of a page: the call site, thread or process whose card or link led there. Its row is selected, and the others step back
 // until the reader selects one.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { range } from '../../base/columns';
@@ -22,10 +22,16 @@ interface Subject {
   readonly select: (row: number) => void;
 }
 
-/** The selected row of a table. At first it is the row of the subject, if there is one. `of`: the object that has the names. */
+/** The selected row of a table of call sites. At first it is the row of the subject, if there is one. `of`: the object that has the names. */
 export function useSubject(count: number, name: (row: number) => CodeName, of: unknown, otherwise = -1): Subject {
   const address = useAddress();
-  const found = useMemo(() => (address.subject === '' ? -1 : range(count).findIndex((row) => isSubject(address, name(row)))), [count, of, address.subject, address.subject_line]);
+  return useSubjectRow(count, (row) => isSubject(address, name(row)), of, otherwise);
+}
+
+/** The same of a table of anything: `is` says whether a row is the subject. */
+export function useSubjectRow(count: number, is: (row: number) => boolean, of: unknown, otherwise = -1): Subject {
+  const address = useAddress();
+  const found = useMemo(() => (address.subject === '' ? -1 : range(count).findIndex(is)), [count, of, address.subject, address.subject_line]);
   const [selected, setSelected] = useState(otherwise);
   useEffect(() => {
     if (found >= 0) {
