@@ -159,6 +159,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     s->drain.own_pid = getpid();
     recorder_follow_begin(s);
     TRY(session_clock_start(&s->clock, &s->session, s->program.pidfd, s->tick_ms, info));
+    s->drain.clock = &s->clock;
     return s->is_attached ? recorder_attach_begin(s, info) : ERR_OK;
 }
 

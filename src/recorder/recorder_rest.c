@@ -8,7 +8,9 @@
 // The second pass is a part of the proof that no wake-up is lost (recorder_wake.h). Asleep, the
 // main thread polls what may happen, and the clock's thread sleeps in the futex that recorded
 // threads wake. So an idle recorder wakes once a second, for looks at the processes' memory. What
-// has a time of its own, such as the end of --duration, limits the sleep.
+// has a time of its own, such as the end of --duration, limits the sleep. A process that may make
+// no system call to wake the recorder (confinement.h) counts its wish, and the main thread looks 25
+// times a second whether it has.
 //
 // Processes may be read aside (recorder_aside.c) during a rest: then lanes are read as ever, and a
 // process that asks for the session's memory ends the rest. But no rest begins in such a pass, nor
@@ -27,8 +29,9 @@ enum {
     QUIET_MS = 50,
     SETTLE_MS = 2, // more than a millisecond, whatever fractions were cut off
     SLEEP_MS = 1000,
-    FIRST_SLEEP_MS = 250, // the looks at threads without events come after 200 (drain_lane_look)
-    WATCHED_MAX = 64,     // what is beyond is seen after SLEEP_MS
+    FIRST_SLEEP_MS = 250,  // the looks at threads without events come after 200 (drain_lane_look)
+    CONFINED_LOOK_MS = 40, // far less than what threads without a clock wait (recorder_liveness)
+    WATCHED_MAX = 64,      // what is beyond is seen after SLEEP_MS
 };
 
 // Descriptors to poll.
@@ -100,7 +103,8 @@ static void add_joining(struct watch *watch, const struct recorder_state *s)
     add(watch, s->session.door);
 }
 
-static void poll_all(struct recorder_state *s, uint64_t sleep_ms)
+// Return whether anything has happened.
+static bool poll_all(struct recorder_state *s, uint64_t sleep_ms)
 {
     struct watch watch = {0};
     add_joining(&watch, s); // the first ones end the rest
@@ -116,19 +120,36 @@ static void poll_all(struct recorder_state *s, uint64_t sleep_ms)
     for (size_t i = 0; i < s->attached.len; i++) {
         add(&watch, s->attached.items[i].has_ended ? -1 : s->attached.items[i].pidfd);
     }
-    (void)poll(watch.items, watch.count, (int)sleep_ms); // the loop looks at all
+    const int ready = poll(watch.items, watch.count, (int)sleep_ms); // the loop looks at all
     for (size_t i = 0; i < joining; i++) {
         if (watch.items[i].revents != 0) { // the clock's thread answers
             session_clock_go_on(&s->clock);
         }
     }
+    return ready != 0;
 }
 
 void recorder_rest_begin_pass(struct recorder_state *s)
 {
-    if (s->rest.is_resting && !session_clock_rest(&s->clock)) {
+    if (!s->rest.is_resting) {
+        session_clock_set(&s->clock);
+    } else if (!session_clock_rest(&s->clock)) {
+        session_clock_go_on(&s->clock); // a confined thread cannot wake the clock's
         s->rest.is_resting = false;
         s->rest.quiet_since_ms = session_clock_now(&s->clock);
+    }
+}
+
+// Sleep, and look meanwhile whether a thread that cannot wake the clock's has ended the rest.
+static void sleep_for(struct recorder_state *s, uint64_t sleep_ms)
+{
+    const uint64_t look_ms = drain_has_confined(&s->drain) ? CONFINED_LOOK_MS : sleep_ms;
+    while (!poll_all(s, min_u64(sleep_ms, look_ms)) && sleep_ms > look_ms) {
+        sleep_ms -= look_ms;
+        recorder_rest_begin_pass(s);
+        if (!s->rest.is_resting) {
+            return;
+        }
     }
 }
 
@@ -168,7 +189,7 @@ bool recorder_rest_sleep(struct recorder_state *s, bool is_busy, uint64_t now_ms
         if (has_settled) { // nothing was under way at the latest snapshot
             recorder_breakdown_judge_now(s);
         }
-        poll_all(s, has_settled ? sleep_ms_of(s, now_ms) : SETTLE_MS);
+        sleep_for(s, has_settled ? sleep_ms_of(s, now_ms) : SETTLE_MS);
     }
     rest->has_read = false;
     return rest->is_resting;

@@ -119,8 +119,8 @@ class Sleeping:
 class Window:
     """The readings of the last so many seconds of a recorder."""
 
-    def __init__(self, sleeping, seconds):
-        self.sleeping, self.seconds = sleeping, seconds
+    def __init__(self, sleeping, seconds, wakes=WAKES_PER_SECOND):
+        self.sleeping, self.seconds, self.wakes = sleeping, seconds, wakes
         self.readings = [(time.monotonic(), *sleeping.cost())]
 
     def is_cheap(self):
@@ -129,7 +129,7 @@ class Window:
         while self.readings[-1][0] - self.readings[1][0] >= self.seconds:
             self.readings.pop(0)
         passed, wakes, processor = self.cost()
-        return (passed >= self.seconds and wakes <= WAKES_PER_SECOND * passed and
+        return (passed >= self.seconds and wakes <= self.wakes * passed and
                 processor <= PART_OF_A_PROCESSOR * passed)
 
     def cost(self):
@@ -181,6 +181,19 @@ def test_an_attached_program_with_all_that_serves_it(scratch):
     with Sleeping(scratch, 4, options, attaches=True) as sleeping:
         wait_until(lambda: is_served(scratch / "socket"), "the server")
         sleeping.assert_idle(3)
+
+
+@pytest.mark.parametrize("attaches", [False, True], ids=["started", "attached"])
+def test_a_program_whose_own_filter_forbids_to_wake_the_recorder(scratch, attaches):
+    """The recorder looks for itself, and what the program does afterwards is recorded."""
+    with Sleeping(scratch, attaches=attaches) as sleeping:
+        sleeping.do("c")
+        await_idle([Window(sleeping, 3, wakes=30)])
+        sleeping.do("a")
+        await_idle([Window(sleeping, 3, wakes=30)])
+        recording = sleeping.end()
+        recording.assert_whole()
+        assert recording.totals["allocations"] == (1 if attaches else 2)
 
 
 def test_a_program_whose_profiles_are_pushed(scratch):

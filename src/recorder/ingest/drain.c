@@ -264,11 +264,18 @@ bool drain_is_quiet(const struct drain *drain)
                    (lane->unsent_since_ms == UINT64_MAX && !drain_lane_is_in_hook(lane) &&
                     !drain_lane_is_in_event(lane) && !drain_lane_is_deserted(drain, lane));
     }
-    for (uint32_t slot = 0; slot < drain->slot_count && is_quiet; slot++) {
-        const uint32_t flags = session_process(drain->session->memory, slot)->flags;
-        is_quiet = drain->processes[slot].aggregator == NULL || (flags & PROCESS_CONFINED) == 0;
-    }
     return is_quiet;
+}
+
+bool drain_has_confined(const struct drain *drain)
+{
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
+        const uint32_t flags = session_process(drain->session->memory, slot)->flags;
+        if (drain->processes[slot].aggregator != NULL && (flags & PROCESS_CONFINED) != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // Note which threads rest, and since when they have counted what they have not sent.

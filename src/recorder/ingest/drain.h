@@ -26,7 +26,8 @@
 // When all lanes of a dead process are recycled, it ends in the aggregator, and its slot is reused.
 // It ends at the exit that it noted, else where it was last found alive or had its last event,
 // whichever is later: it died between then and the look that found it dead. Its heap may have lived
-// until that.
+// until that. An exit is noted by the session's clock, which stands still while the recorder is
+// stopped: clock_gaps.h has its error.
 //
 // A process that executes another program joins again in a new slot; its earlier image is dead from
 // then on.
@@ -45,6 +46,7 @@
 #include "recorder/lanes/lane_reader.h"
 #include "recorder/processes/awaited_processes.h"
 #include "recorder/session/book_reader.h"
+#include "recorder/session/session_clock.h"
 #include "recorder/session/session_create.h"
 
 #define DRAIN_PATIENCE_MS 100u
@@ -103,6 +105,7 @@ struct drain_process {
 
 struct drain {
     const struct session *session; // borrowed
+    struct session_clock *clock;   // borrowed; NULL: none runs, the session's word is never late
     struct aggregator *aggregator; // borrowed
     int epoll;                     // owned
     pid_t own_pid;                 // no recorded process has it; 0: any may
@@ -216,9 +219,12 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
 // ERR_LIMIT.
 enum err drain_merge_stacks(struct drain *drain) MUST_USE;
 
-// Return whether the latest pass was full, has counted everything, no thread is in an event, none
-// holds a block, and each can wake the recorder (recorder_wake.h).
+// Return whether the latest pass was full and has counted everything, no thread is in an event, and
+// none holds a block.
 bool drain_is_quiet(const struct drain *drain);
+
+// Return whether some process has threads that cannot wake the recorder (recorder_wake.h).
+bool drain_has_confined(const struct drain *drain);
 
 // Return whether everything that the threads of the process in `slot` have done has been counted.
 bool drain_has_counted(const struct drain *drain, uint32_t slot);

@@ -85,12 +85,18 @@ static uint64_t session_clock_ms(const struct drain *drain)
                : (clock_monotonic_ns() - header->clock_start_ns) / NS_PER_MS;
 }
 
+// Return the time now: the clock advances during a pass.
+static uint64_t now_ms_of(const struct drain *drain, uint64_t clock_ms)
+{
+    return drain->clock != NULL
+               ? session_clock_true_ms(drain->clock)
+               : max_u64(clock_ms, drain_process_time(session_clock_ms(drain), clock_ms));
+}
+
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
-    // A time in the future is false. The clock advances during a pass.
-    const uint64_t now_ms =
-        max_u64(clock_ms, drain_process_time(session_clock_ms(drain), clock_ms));
+    const uint64_t now_ms = now_ms_of(drain, clock_ms); // a time in the future is false
     // Relaxed: its writer is dead.
     const uint64_t exit_ms = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
@@ -176,16 +182,25 @@ static void note_killed(const struct drain *drain, uint32_t slot)
     }
 }
 
+// Return how much later than `end_ms` the process may have ended.
+static uint64_t
+end_error_ms(const struct drain *drain, const struct drain_process *process, uint64_t end_ms)
+{
+    if (process->is_dated) {
+        return drain->clock != NULL ? session_clock_error_ms(drain->clock, end_ms) : 0;
+    }
+    return excess_u64(process->dead_ms, end_ms);
+}
+
 // End the process in `slot` and free the slot.
 static enum err slot_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
     note_killed(drain, slot);
     const uint64_t end_ms = max_u64(process->end_ms, process->aggregator->record.start_ms);
-    const bool is_late = !process->is_dated && process->dead_ms > end_ms;
     const struct aggregator_process_ending ending = {.end_ms = end_ms,
                                                      .error_ms =
-                                                         is_late ? process->dead_ms - end_ms : 0,
+                                                         end_error_ms(drain, process, end_ms),
                                                      .death_stamp = process->death_stamp};
     TRY(aggregator_book_settle(drain->aggregator, process->aggregator));
     TRY(drain_books_end_process(drain, slot));

@@ -283,6 +283,46 @@ static void an_end_that_was_noted_while_the_clock_rested_counts(void **state)
     close_fixture(&f);
 }
 
+// The recorder stands still at 8 and has not set its clock yet. Its true time is 2000 when the
+// process is found dead. A noted end may be as late as the clock stood still.
+static void an_end_has_the_error_of_a_clock_that_stood_still(void **state)
+{
+    (void)state;
+    enum {
+        NOW_MS = 2000,
+        GAP_MS = 700,
+    };
+    static const struct {
+        uint64_t exit_ms; // 0: it said none
+        uint64_t end_ms;
+        uint64_t error_ms;
+    } cases[] = {{0, 7, NOW_MS - 7}, {5, 5, 0}, {6, 6, GAP_MS}, {1500, 1500, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        static struct fixture f;
+        open_fixture(&f);
+        uint32_t slot;
+        const pid_t child = child_that_allocated(&f, 8, &slot);
+        struct session_clock clock = {.start_ns = clock_monotonic_ns() - NOW_MS * NS_PER_MS,
+                                      .lock = PTHREAD_MUTEX_INITIALIZER};
+        clock_gaps_note(&clock.gaps, 6, 6 + GAP_MS, 1);
+        f.on.drain.clock = &clock;
+        atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, cases[i].exit_ms);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        const uint64_t deadline = now_s() + DEADLINE_S;
+        while (f.on.drain.process_count > 0) {
+            assert_true(now_s() < deadline);
+            drain_find_dead(&f.on.drain);
+            pass_now(&f);
+        }
+        const struct rec_process *record = &f.on.aggregator.processes.items[0]->record;
+        assert_int_equal(record->end_ms, cases[i].end_ms);
+        assert_true(record->end_error_ms >= 1 + cases[i].error_ms);
+        assert_true(cases[i].exit_ms == 0 || record->end_error_ms == 1 + cases[i].error_ms);
+        close_fixture(&f);
+    }
+}
+
 // A process is idle from 1 to 50 and ends without a note, while another one is idle, too. It ends
 // when it was last found alive, and so do its thread and its blocks, if it has some. Without a
 // pidfd, looks are less frequent.
@@ -495,6 +535,7 @@ int main(void)
         cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
         cmocka_unit_test(a_false_time_of_the_end_does_not_count),
         cmocka_unit_test(an_end_that_was_noted_while_the_clock_rested_counts),
+        cmocka_unit_test(an_end_has_the_error_of_a_clock_that_stood_still),
         cmocka_unit_test(an_idle_process_ends_when_it_is_found_dead),
         cmocka_unit_test(a_false_stamp_of_the_exit_does_not_count),
         cmocka_unit_test(what_a_process_freed_ends_with_it),

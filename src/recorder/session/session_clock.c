@@ -20,6 +20,7 @@ static uint64_t publish(struct session_clock *clock)
 {
     const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
     const uint64_t now_ms = elapsed_ns / NS_PER_MS;
+    clock_gaps_note(&clock->gaps, session_clock_now(clock), now_ms, clock->tick_ns / NS_PER_MS);
     // Release: recorder_wake was read before a word that rests. Else see layout.h; the order of
     // events does not depend on it. But threads have been able to see a time before `now_ms` has it
     // (drain_note_time).
@@ -165,6 +166,21 @@ bool session_clock_rest(struct session_clock *clock)
     }
     (void)pthread_mutex_unlock(&clock->lock);
     return !was_woken;
+}
+
+void session_clock_set(struct session_clock *clock)
+{
+    (void)pthread_mutex_lock(&clock->lock); // cannot fail
+    (void)publish(clock);
+    (void)pthread_mutex_unlock(&clock->lock);
+}
+
+uint64_t session_clock_error_ms(struct session_clock *clock, uint64_t read_ms)
+{
+    (void)pthread_mutex_lock(&clock->lock); // cannot fail
+    const uint64_t error_ms = clock_gaps_error_ms(&clock->gaps, read_ms);
+    (void)pthread_mutex_unlock(&clock->lock);
+    return error_ms;
 }
 
 void session_clock_go_on(struct session_clock *clock)

@@ -24,7 +24,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "recorder/session/clock_gaps.h"
 #include "recorder/session/session_create.h"
 
 struct session_clock {
@@ -38,6 +40,7 @@ struct session_clock {
     pthread_mutex_t lock;    // of the fields below, and of writing the clock
     bool is_resting;
     uint32_t seen_wakes; // recorder_wake before the rest
+    struct clock_gaps gaps;
     pthread_t thread;
     bool is_running;
 };
@@ -59,6 +62,19 @@ bool session_clock_rest(struct session_clock *clock) MUST_USE;
 
 // End the rest, if there is one.
 void session_clock_go_on(struct session_clock *clock);
+
+// Set the time: after a stop of the whole recorder the thread may come later than the caller.
+void session_clock_set(struct session_clock *clock);
+
+// Return how much later than `read_ms` a program may have read the clock with that time, because
+// the recorder was stopped or late.
+uint64_t session_clock_error_ms(struct session_clock *clock, uint64_t read_ms);
+
+// Return the time by the system's clock, however late the thread is.
+static inline uint64_t session_clock_true_ms(const struct session_clock *clock)
+{
+    return (clock_monotonic_ns() - clock->start_ns) / NS_PER_MS;
+}
 
 static inline uint64_t session_clock_now(const struct session_clock *clock)
 {

@@ -132,6 +132,42 @@ static void a_wake_before_the_sleep_counts_and_the_end_is_not_awaited(void **sta
     tear_down(); // during a rest
 }
 
+// A thread that reads the word while it stands still reads the time at which that began.
+static void a_reading_is_as_late_as_the_word_stood_still(void **state)
+{
+    (void)state;
+    struct clock_gaps gaps = {0};
+    clock_gaps_note(&gaps, 7, 7 + 1 + CLOCK_GAP_MS, 1); // of every day
+    clock_gaps_note(&gaps, 20, 770, 1);
+    clock_gaps_note(&gaps, 900, 950, 1);
+    static const uint64_t cases[][2] = {{7, 0}, {19, 0}, {20, 750}, {21, 0}, {770, 0}, {900, 50}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(clock_gaps_error_ms(&gaps, cases[i][0]), cases[i][1]);
+    }
+    for (uint64_t i = 1; i < CLOCK_GAPS_MAX; i++) {
+        clock_gaps_note(&gaps, 1000 * i, 1000 * i + 100, 1);
+    }
+    assert_int_equal(clock_gaps_error_ms(&gaps, 20), 0); // the oldest ones are forgotten
+    assert_int_equal(clock_gaps_error_ms(&gaps, 900), 50);
+    assert_int_equal(clock_gaps_error_ms(&gaps, 1000 * (CLOCK_GAPS_MAX - 1)), 100);
+}
+
+static void the_time_can_be_set_before_the_thread_comes(void **state)
+{
+    (void)state;
+    enum {
+        TICK_MS = 5000,
+        LATE_MS = 30,
+    };
+    set_up(TICK_MS);
+    (void)poll(NULL, 0, LATE_MS);
+    session_clock_set(&f.clock);
+    assert_in_range(session_clock_now(&f.clock), LATE_MS - 1, TICK_MS - 1);
+    assert_int_equal(word(), session_clock_now(&f.clock));
+    assert_true(session_clock_true_ms(&f.clock) >= session_clock_now(&f.clock));
+    tear_down();
+}
+
 // What a recorded thread and the recorder do, in the words of recorder_wake.h. The thread waits for
 // the recorder without waking it, and the recorder has no timer: a lost wake-up is a deadlock.
 static _Atomic uint32_t g_guard;
@@ -209,6 +245,8 @@ int main(void)
         cmocka_unit_test(a_rest_stands_still_until_its_time_is_set),
         cmocka_unit_test(a_recorded_thread_gets_the_time_and_ends_the_rest),
         cmocka_unit_test(a_wake_before_the_sleep_counts_and_the_end_is_not_awaited),
+        cmocka_unit_test(a_reading_is_as_late_as_the_word_stood_still),
+        cmocka_unit_test(the_time_can_be_set_before_the_thread_comes),
         cmocka_unit_test(no_wake_up_is_lost),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);

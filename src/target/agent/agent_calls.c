@@ -296,6 +296,9 @@ uint64_t agent_on_confinement(struct agent_call *call, enum agent_hook hook)
         call->patch = original;
         return 0;
     }
+    if (agent_thread_here() != NULL) {
+        guard_prepare();
+    }
     const bool was_forbidden = confinement_begin(kind);
     const uint64_t result = agent_call_function(call, original);
     confinement_end(was_forbidden, (int)result >= 0);

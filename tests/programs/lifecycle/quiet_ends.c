@@ -9,10 +9,13 @@
 //               is idle as long, a second at least       are idle
 //               says "quiet"
 //   a line      lets them end one after the other        end
+//               ("slowly": after a moment each, while a thread
+//               of the program keeps the recorder awake)
 //               says of each "WAY PID GROWN_MS ENDING_MS ENDED_MS", milliseconds of one clock:
 //               when it had taken its blocks, and just before and after its end
 //               is idle for a moment, and ends
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +133,16 @@ static pid_t start(int way, volatile struct times *times)
     return child;
 }
 
+static void *keep_awake(void *unused)
+{
+    for (;;) {
+        void *volatile block = malloc(100);
+        free(block);
+        rest(STEP_MS);
+    }
+    return unused;
+}
+
 static void end(int way, pid_t child, const volatile struct times *times)
 {
     char line[128];
@@ -149,10 +162,12 @@ static void end(int way, pid_t child, const volatile struct times *times)
 int main(int count, char **arguments)
 {
     pid_t children[WAYS];
+    pthread_t thread;
     char byte;
     if (count > 1 && strcmp(arguments[1], "executed") == 0) {
         return 0;
     }
+    const int is_slow = count > 1 && strcmp(arguments[1], "slowly") == 0;
     volatile struct times *times = mmap(NULL, sizeof(*times) * WAYS, PROT_READ | PROT_WRITE,
                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (times == MAP_FAILED || pipe(g_grown) != 0 || !hear()) {
@@ -165,6 +180,9 @@ int main(int count, char **arguments)
     for (int way = 0; way < WAYS; way++) {
         (void)!read(g_grown[0], &byte, 1);
     }
+    if (is_slow && pthread_create(&thread, NULL, keep_awake, NULL) != 0) {
+        return 1;
+    }
     const long growth_ms = now_ms() - begun_ms;
     rest(growth_ms > IDLE_MS ? growth_ms : IDLE_MS);
     say("quiet\n");
@@ -172,6 +190,7 @@ int main(int count, char **arguments)
         return 1;
     }
     for (int way = 0; way < WAYS; way++) {
+        rest(is_slow ? AFTER_MS : 0);
         end(way, children[way], times + way);
     }
     rest(AFTER_MS);

@@ -2,11 +2,16 @@
 //
 // sleeper THREADS: each thread allocates a block and keeps it, and all sleep in one call. The main
 // thread executes the bytes that it reads, and says "done" after each: `a` allocates a block, `t`
-// touches 64 MiB that it has allocated at the beginning, `q` ends. It has no TRUTH, because the
-// test writes the commands.
+// touches 64 MiB that it has allocated at the beginning, `c` installs a seccomp filter that kills
+// for futex(2), `q` ends. It has no TRUTH, because the test writes the commands.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -21,6 +26,19 @@ static void *sleep_on(void *argument)
     }
     free(block);
     return argument;
+}
+
+static int confine(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
 }
 
 int main(int argc, char **argv)
@@ -39,6 +57,8 @@ int main(int argc, char **argv)
             (void)block;
         } else if (command == 't') {
             memset(large, 1, LARGE_BYTES);
+        } else if (command == 'c' && confine()) {
+            return 3;
         }
         if (write(STDOUT_FILENO, "done\n", 5) != 5) {
             return 2;

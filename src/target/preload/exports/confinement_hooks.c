@@ -32,6 +32,7 @@
 #include "target/preload/process/process.h"
 #include "target/preload/real/environment.h"
 #include "target/preload/real/real_process.h"
+#include "target/preload/record/record_guard.h"
 
 // Own prototypes: both functions pass their arguments on unseen.
 EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
@@ -58,6 +59,7 @@ static NOINLINE int
 confine_by_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
     const bool has_own = has_own_environment();
+    guard_prepare();
     const bool was_forbidden = confinement_begin(confinement_of_prctl((uint64_t)option, a));
     const int result = g_real_process.prctl(option, a, b, c, d);
     end_confinement(was_forbidden, result >= 0, has_own);
@@ -67,6 +69,7 @@ confine_by_prctl(int option, unsigned long a, unsigned long b, unsigned long c, 
 static NOINLINE long confine_by_syscall(long number, long a, long b, long c)
 {
     const bool has_own = has_own_environment();
+    guard_prepare();
     const bool was_forbidden =
         confinement_begin(confinement_of_syscall((uint64_t)number, (uint64_t)a, (uint64_t)b));
     const long result = g_real_process.syscall(number, a, b, c, 0, 0, 0);

@@ -3,9 +3,10 @@
 //
 // The hooks of the calls that install one use it (exports/confinement_hooks.c, the agent's). A
 // filter may kill for any system call that the program does not make itself, so from the moment
-// before on none is made (sys_forbid). The calling thread learns what it may need of its stack. The
-// strict mode also takes the processor's clock from it: a thread that stamps its events closes its
-// lane before.
+// before on none is made (sys_forbid). A thread without events gets its lane before, because later
+// it could not (guard_prepare). The calling thread learns what it may need of its stack. The strict
+// mode also takes the processor's clock from it: a thread that stamps its events closes its lane
+// before.
 //
 // Context: T, any caller; makes no system call but to close a lane. Failure: none.
 #pragma once

@@ -88,3 +88,12 @@ ALWAYS_INLINE void guard_leave(struct thread_state *t)
         guard_drain(t);
     }
 }
+
+// Give the calling thread a lane, and its process a slot, which it may be unable to get later.
+static inline void guard_prepare(void)
+{
+    struct thread_state *t = guard_enter(OUR_FRAME);
+    if (t != NULL) {
+        guard_leave(t);
+    }
+}
