@@ -26,6 +26,7 @@
 #include "recorder/recorder_state.h"
 #include "recorder/session/words_memory.h"
 #include "recording/write/recording_writer.h"
+#include "session/books/book_layout.h"
 
 enum {
     SLEEP_MS_MAX = 16,        // when nothing has happened for a while
@@ -384,6 +385,23 @@ static void be_urgent_if_needed(struct recorder_state *s)
     }
 }
 
+// Whether a thread, or the end of the program, should not wait for the steps of the sleep.
+static bool somebody_waits(const struct recorder_state *s)
+{
+    return recorder_is_ending(s) || s->joining.len > 0 || s->drain.has_queries ||
+           recorder_snapshots_are_awaited(s);
+}
+
+// Threads send their books as often as this, and a lane that fills up sooner wakes the recorder.
+// Chosen blocks of --sample are so few that they can wait longer.
+static uint64_t next_sleep_ms(const struct recorder_state *s, bool was_busy, uint64_t sleep_ms)
+{
+    const bool is_sampled = s->options->sample_bytes != 0;
+    return was_busy && !is_sampled
+               ? BOOK_HOLD_MS
+               : min_u64(sleep_ms * 2, is_sampled ? SAMPLE_SLEEP_MS_MAX : SLEEP_MS_MAX);
+}
+
 // Do rounds until the recording is over.
 static enum err run_rounds(struct recorder_state *s, struct err_info *info)
 {
@@ -429,14 +447,9 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
         if (is_over(s, was_busy, now_ms)) {
             return ERR_OK;
         }
-        // A thread that wakes the recorder, or the end of the program, should not wait for the next
-        // steps. Chosen blocks of --sample are so few that they can wait.
-        const bool is_awaited = wake != last_wake || recorder_is_ending(s);
-        const bool is_sampled = s->options->sample_bytes != 0;
-        const bool is_fed = was_busy && !is_sampled;
+        const bool is_awaited = wake != last_wake || somebody_waits(s);
         last_wake = wake;
-        sleep_ms = is_fed || is_awaited ? 1 : sleep_ms * 2;
-        sleep_ms = min_u64(sleep_ms, is_sampled ? SAMPLE_SLEEP_MS_MAX : SLEEP_MS_MAX);
+        sleep_ms = is_awaited ? 1 : next_sleep_ms(s, was_busy, sleep_ms);
         note_gap(s, true);
         urgent_turns_spare_others(&s->urgency.turns);
         if (!recorder_rest_sleep(s, was_busy || is_awaited, now_ms) && !s->pending.is_certain) {

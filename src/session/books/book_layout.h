@@ -31,6 +31,10 @@
 
 #include "base/compiler.h"
 
+// A thread sends its book so often, and the recorder reads as often. The records of a tick would
+// have few events each.
+#define BOOK_HOLD_MS 8u
+
 #define BOOK_TAG         28u  // WIRE_BOOK
 #define BOOK_COUNTERS    512u // a power of two, a multiple of 64
 #define BOOK_SIZES_FIRST 16u  // cells of four octaves

@@ -106,9 +106,7 @@ bool book_allocate_later(struct lane_producer *p,
 // End what is stale at the address of a block that is not recorded.
 void book_pass(struct lane_producer *p, uint64_t address, uint64_t size_bytes);
 
-// Whether the book is to be sent in the tick that begins at time_ms. A thread sends its book not in
-// each tick, because the records of a tick would have few events each.
-#define BOOK_HOLD_MS 8u
+// Whether the book is to be sent in the tick that begins at time_ms.
 bool book_is_due(const struct lane_producer *p, uint64_t time_ms);
 
 // Send all counters.
