@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // minmax: the smaller and the larger of two unsigned numbers, by how much one is larger, by how
-// much they differ, a sum that stays at the largest number, and the next whole number.
+// much they differ, a share, a sum that stays at the largest number, and the next whole number.
 // Context: T and H; pure.
 #pragma once
 
@@ -43,6 +43,13 @@ static inline uint64_t excess_u64(uint64_t a, uint64_t b)
 static inline uint64_t distance_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
+}
+
+// Return what a part of a whole has of `amount`, rounded down; 0 of an empty whole. The part is at
+// most the whole, or the result must fit.
+static inline uint64_t share_u64(uint64_t amount, uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (uint64_t)((unsigned __int128)amount * part / whole);
 }
 
 // Return a + b, or the largest number if that is larger.

@@ -78,9 +78,7 @@ static void keep(struct rss_sample_vec *samples, struct rec_rss_sample sample)
 // Return what is repeated of `bytes`, as of the bytes of an earlier sample.
 static uint64_t repeated_of(uint64_t bytes, uint64_t earlier_repeated_bytes, uint64_t earlier_bytes)
 {
-    return earlier_bytes == 0
-               ? 0
-               : (uint64_t)((unsigned __int128)bytes * earlier_repeated_bytes / earlier_bytes);
+    return share_u64(bytes, earlier_repeated_bytes, earlier_bytes);
 }
 
 // Return the file and shared pages that count in a sum.

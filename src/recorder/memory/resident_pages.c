@@ -2,7 +2,9 @@
 #include "recorder/memory/resident_pages.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/memory/page_size.h"
+#include "recorder/memory/rss_pieces.h"
 
 enum err resident_pages_init(struct resident_pages *pages, const struct memory_areas *map)
 {
@@ -113,4 +115,79 @@ resident_pages_bytes(const struct resident_pages *pages, size_t area, uint64_t s
         bytes -= page_bytes() - 1 - page_rest(end - 1 - area_start);
     }
     return bytes;
+}
+
+// Divides an amount by parts of a whole, without a remainder.
+struct division {
+    uint64_t amount; // at most the whole
+    uint64_t whole;
+    uint64_t seen; // parts
+    uint64_t given;
+};
+
+// Return the share of the next part: at most the part.
+static uint64_t next_share(struct division *d, uint64_t part)
+{
+    d->seen += part;
+    const uint64_t before = d->given;
+    d->given = share_u64(d->amount, d->seen, d->whole);
+    return d->given - before;
+}
+
+// Take pages that are not resident: of heap only what the other pieces do not have.
+static void take(struct rss_piece *pieces, size_t count, uint64_t amount)
+{
+    uint64_t others = 0;
+    uint64_t heap = 0;
+    for (size_t i = 0; i < count; i++) {
+        *(pieces[i].kind == REC_PART_KEPT ? &heap : &others) += page_count(pieces[i].rss_bytes);
+    }
+    const uint64_t from_others = min_u64(amount, others);
+    struct division of_others = {.amount = from_others, .whole = others};
+    struct division of_heap = {.amount = amount - from_others, .whole = heap};
+    for (size_t i = 0; i < count; i++) {
+        struct division *from = pieces[i].kind == REC_PART_KEPT ? &of_heap : &of_others;
+        pieces[i].rss_bytes -= next_share(from, page_count(pieces[i].rss_bytes)) * page_bytes();
+    }
+}
+
+// Give what came between the reading of the map and of the pages to the largest piece, and what
+// exceeds its size to the others: no piece exceeds its size, and no area has more in memory than it
+// is large (memory_areas.h).
+static void give(struct rss_piece *pieces, size_t count, struct rss_piece *largest, uint64_t bytes)
+{
+    uint64_t left = bytes;
+    const uint64_t first = min_u64(left, largest->end - largest->start - largest->rss_bytes);
+    largest->rss_bytes += first;
+    left -= first;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t more = min_u64(left, pieces[i].end - pieces[i].start - pieces[i].rss_bytes);
+        pieces[i].rss_bytes += more;
+        left -= more;
+    }
+}
+
+void resident_pages_share_out(const struct resident_pages *pages,
+                              struct rss_piece *pieces,
+                              size_t count)
+{
+    const struct memory_area *area = pages->map->areas.items + pieces->area;
+    const bool is_known = resident_pages_are_known(pages, pieces->area);
+    struct division by_size = {.amount = page_count(area->rss_bytes),
+                               .whole = page_count(area->end - area->start)};
+    struct rss_piece *largest = pieces;
+    uint64_t total_bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct rss_piece *piece = pieces + i;
+        const uint64_t own =
+            is_known ? resident_pages_count(pages, piece->area, piece->start, piece->end)
+                     : next_share(&by_size, page_count(piece->end - area->start) -
+                                                page_count(piece->start - area->start));
+        piece->rss_bytes = own * page_bytes();
+        total_bytes += piece->rss_bytes;
+        largest = piece->rss_bytes > largest->rss_bytes ? piece : largest;
+    }
+    largest->swap_bytes = area->swap_bytes;
+    take(pieces, count, page_count(excess_u64(total_bytes, area->rss_bytes)));
+    give(pieces, count, largest, excess_u64(area->rss_bytes, total_bytes));
 }

@@ -19,6 +19,8 @@
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_areas.h"
 
+struct rss_piece;
+
 #define RESIDENT_PAGES_MAX ((size_t)16 << 20) // 64 GiB of pages of 4 KiB
 
 // An area whose pages are wanted.
@@ -71,6 +73,15 @@ resident_pages_count(const struct resident_pages *pages, size_t area, uint64_t s
 // Return the bytes of [start, end) on resident pages.
 uint64_t
 resident_pages_bytes(const struct resident_pages *pages, size_t area, uint64_t start, uint64_t end);
+
+// Divide what an area has in memory among its pieces, all of them: set their rss_bytes. A piece has
+// its resident pages. Pages that share the kernel's zero page are present, but not resident; it is
+// unknown which. A page that was only read is rarely of an allocator, so as many pages of the other
+// pieces count as such, and of heap only the rest. Without known pages a piece has its share of the
+// area's size.
+void resident_pages_share_out(const struct resident_pages *pages,
+                              struct rss_piece *pieces,
+                              size_t count);
 
 // Return the number of the page at `address` among all bits, for tables that are parallel to them.
 uint64_t resident_pages_index(const struct resident_pages *pages, size_t area, uint64_t address);

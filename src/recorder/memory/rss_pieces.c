@@ -109,11 +109,6 @@ static bool does_hold(const struct rss_process *what,
            distance_u64(rss_bytes, allocator->rss_bytes) <= much_bytes;
 }
 
-static uint64_t share(uint64_t bytes, uint64_t part, uint64_t whole)
-{
-    return (uint64_t)((unsigned __int128)bytes * part / whole);
-}
-
 static void share_answer(const struct process_allocator *allocator, struct rss_piece_vec *pieces)
 {
     uint64_t rooms_bytes = 0;
@@ -126,8 +121,8 @@ static void share_answer(const struct process_allocator *allocator, struct rss_p
         struct rss_piece *piece = pieces->items + i;
         const uint64_t room_bytes = room_of(piece, allocator->module);
         if (room_bytes > 0) {
-            piece->free_bytes += share(kept_bytes, room_bytes, rooms_bytes);
-            piece->released_bytes += share(released_bytes, room_bytes, rooms_bytes);
+            piece->free_bytes += share_u64(kept_bytes, room_bytes, rooms_bytes);
+            piece->released_bytes += share_u64(released_bytes, room_bytes, rooms_bytes);
             piece->is_asked = piece->kind != REC_PART_KEPT;
             piece->kind = REC_PART_KEPT;
             piece->allocator = allocator->module;

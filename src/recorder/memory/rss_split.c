@@ -90,12 +90,6 @@ static void splitting_release(struct splitting *s)
     split_part_vec_release(&s->parts);
 }
 
-// Return a * b / c without overflow; 0 if c is 0.
-static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
-{
-    return c == 0 ? 0 : (uint64_t)((unsigned __int128)a * b / c);
-}
-
 static const struct memory_area *area_of(const struct splitting *s, const struct rss_piece *piece)
 {
     return s->map->areas.items + piece->area;
@@ -369,50 +363,6 @@ static enum err read_pages(struct splitting *s)
     return ERR_OK;
 }
 
-// Give the remainder (of rounding, or of changes between reading the map and the pages) to the
-// largest of the pieces [first, end), and what exceeds its size to the others: no piece exceeds its
-// size, and no area has more in memory than it is large (memory_areas.h).
-static void give_rest(
-    struct splitting *s, size_t first, size_t end, struct rss_piece *largest, uint64_t rest_bytes)
-{
-    uint64_t given = min_u64(rest_bytes, largest->end - largest->start - largest->rss_bytes);
-    largest->rss_bytes += given;
-    for (size_t i = first; i < end; i++) {
-        struct rss_piece *piece = s->pieces.items + i;
-        const uint64_t room = piece->end - piece->start - piece->rss_bytes;
-        const uint64_t more = min_u64(rest_bytes - given, room);
-        piece->rss_bytes += more;
-        given += more;
-    }
-}
-
-// Give the pieces [first, end) of one area their shares of it.
-static void share_out(struct splitting *s, size_t first, size_t end)
-{
-    const struct memory_area *area = area_of(s, s->pieces.items + first);
-    uint64_t total = 0;
-    struct rss_piece *largest = s->pieces.items + first;
-    for (size_t i = first; i < end; i++) {
-        struct rss_piece *piece = s->pieces.items + i;
-        piece->rss_bytes =
-            has_pages(s, piece)
-                ? resident_pages_count(&s->pages, piece->area, piece->start, piece->end)
-                : page_count(piece->end - area->start) - page_count(piece->start - area->start);
-        total += piece->rss_bytes;
-        largest = piece->rss_bytes > largest->rss_bytes ? piece : largest;
-    }
-    uint64_t given = 0;
-    for (size_t i = first; i < end; i++) {
-        struct rss_piece *piece = s->pieces.items + i;
-        piece->rss_bytes =
-            min_u64(share(page_count(area->rss_bytes), piece->rss_bytes, total) * page_bytes(),
-                    piece->end - piece->start);
-        given += piece->rss_bytes;
-    }
-    largest->swap_bytes = area->swap_bytes;
-    give_rest(s, first, end, largest, area->rss_bytes - given);
-}
-
 // Without an answer the pieces of an area are estimated.
 static enum err measure(struct splitting *s)
 {
@@ -424,7 +374,7 @@ static enum err measure(struct splitting *s)
         s->is_estimated =
             s->is_estimated || (needs_pages && s->map->areas.items[area].rss_bytes > 0 &&
                                 !resident_pages_are_known(&s->pages, area));
-        share_out(s, first, end);
+        resident_pages_share_out(&s->pages, s->pieces.items + first, end - first);
         first = end;
     }
     TRY(survivors_init(&s->survivors, &s->pages));
@@ -454,8 +404,8 @@ claim_of(const struct splitting *s, const struct rss_piece *piece, const struct 
         .device = file->device,
         .inode = file->inode,
         .process = s->what->process->index,
-        .shared_bytes = share(area->shared_bytes, part->rss_bytes, area->rss_bytes),
-        .proportional_bytes = share(area->proportional_bytes, part->rss_bytes, area->rss_bytes),
+        .shared_bytes = share_u64(area->shared_bytes, part->rss_bytes, area->rss_bytes),
+        .proportional_bytes = share_u64(area->proportional_bytes, part->rss_bytes, area->rss_bytes),
     };
 }
 
@@ -522,8 +472,8 @@ static enum err push_part(struct splitting *s,
     const struct memory_area *area = area_of(s, piece);
     part.node = piece->node;
     part.areas = 1;
-    part.huge_bytes = share(area->huge_bytes, part.rss_bytes, area->rss_bytes);
-    part.blank_bytes = share(area->blank_bytes, part.rss_bytes, area->rss_bytes);
+    part.huge_bytes = share_u64(area->huge_bytes, part.rss_bytes, area->rss_bytes);
+    part.blank_bytes = share_u64(area->blank_bytes, part.rss_bytes, area->rss_bytes);
     part.allocator = piece->allocator;
     TRY(string_table_intern_text(strings, path, &part.path));
     return keep_part(s, &(struct split_part){.part = part, .claim = claim_of(s, piece, &part)});
@@ -571,12 +521,11 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     uint64_t live = piece->live_bytes;
     uint64_t occupied = piece->occupied_bytes;
     bool is_estimate = false;
-    if (has_pages(s,
-                  piece)) { // pages that share the kernel's zero page are present, but not resident
+    if (has_pages(s, piece)) { // of pages that share the kernel's zero page, a part is live
         const struct address_range all = {.start = piece->start, .end = piece->end};
-        const uint64_t there = resident_in_piece(s, piece, all);
-        live = there > piece->rss_bytes ? share(live, piece->rss_bytes, there) : live;
-        occupied = there > piece->rss_bytes ? share(occupied, piece->rss_bytes, there) : occupied;
+        const uint64_t there = max_u64(resident_in_piece(s, piece, all), piece->rss_bytes);
+        live = share_u64(live, piece->rss_bytes, there);
+        occupied = share_u64(occupied, piece->rss_bytes, there);
     } else if (piece->rss_bytes > 0) {
         is_estimate = true;
         live = piece->requested_bytes;

@@ -253,6 +253,20 @@ static void shares_never_exceed_what_the_kernel_counts(void **state)
     close_fixture(&f);
 }
 
+// A page that was only read is not the allocator's, if the same area has other memory.
+static void a_page_that_was_only_read_takes_nothing_from_the_heap(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "5000000-5020000 rw-p 00000000 00:00 0\nRss: 124 kB\n");
+    map_range(&f, 0x5000000, 16, WIRE_MAPPING_ANONYMOUS);
+    allocate(&f, 0x5010010, (16 * PAGE) - 16);
+    split(&f);
+    assert_int_equal(f.snapshot.live_bytes, (16 * PAGE) - 16);
+    assert_int_equal(f.snapshot.mapped_bytes, 15 * PAGE);
+    close_fixture(&f);
+}
+
 // A forked child's heap is its parent's: its free part is unknown.
 static void what_is_not_known_is_not_called_free(void **state)
 {
@@ -702,6 +716,7 @@ int main(void)
         cmocka_unit_test(a_block_is_live_in_all_areas_that_it_is_in),
         cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),
         cmocka_unit_test(shares_never_exceed_what_the_kernel_counts),
+        cmocka_unit_test(a_page_that_was_only_read_takes_nothing_from_the_heap),
         cmocka_unit_test(what_is_not_known_is_not_called_free),
         cmocka_unit_test(estimates_are_reported),
         cmocka_unit_test(blocks_that_a_program_makes_up_do_no_harm),
