@@ -280,7 +280,9 @@ enum err recorder_drain(struct recorder_state *s)
     struct err_info unused = {0};
     bool was_busy = false;
     const bool is_running = s->clock.is_running && !session_is_over(s->session.header);
-    (void)update_budget(s); // the next round merges: the caller may know rows by their numbers
+    if (is_running) {
+        (void)update_budget(s); // the next round merges: the caller may know rows by their numbers
+    }
     const enum err err = is_running ? drain_once(s, false, &was_busy, &unused) : ERR_OK;
     s->rest.quiet_since_ms = was_busy ? session_clock_now(&s->clock) : s->rest.quiet_since_ms;
     return err;
