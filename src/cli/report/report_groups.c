@@ -75,9 +75,8 @@ static void append_label(const struct report *report,
     bool is_full = report->options->use_full_names;
     bool is_path = groups->by == COST_GROUPS_BY_FILE || groups->by == COST_GROUPS_BY_MODULE ||
                    groups->by == COST_GROUPS_BY_PROCESS;
-    const size_t errors = sampling_of(&report->profile->recording).bytes != 0
-                              ? COLUMN_COUNT * REPORT_ERROR_COLUMNS
-                              : 0;
+    const size_t errors =
+        sampling_has_errors(&report->profile->recording) ? COLUMN_COUNT * REPORT_ERROR_COLUMNS : 0;
     size_t columns = report_width(report) - NAME_AT - errors;
     cost_group_append_name(groups, index, &name);
     cost_group_append_detail(groups, index, &detail);

@@ -103,7 +103,7 @@ static MUST_USE enum err write_document(const struct report *report, struct view
     json_key_u64(view->w, "version", VIEW_JSON_VERSION);
     TRY(view_selection(view, NULL));
     TRY(write_summary(report, view));
-    TRY(view_suppressions(view));
+    view_suppressions(view);
     TRY(write_leaks(report, view));
     VIEW_OBJECT(view, "adhoc", view_adhoc(view, 0));
     TRY(write_blocks(report, view));

@@ -121,7 +121,7 @@ size_t report_sides_columns(const struct report *report)
         return 11 + 1 + 10 + 2 + (has_change_errors(report) ? CHANGE_ERROR_COLUMNS : 0);
     }
     return 10 + 1 + 6 + 2 +
-           (sampling_of(&report->profile->recording).bytes != 0 ? REPORT_ERROR_COLUMNS : 0);
+           (sampling_has_errors(&report->profile->recording) ? REPORT_ERROR_COLUMNS : 0);
 }
 
 void report_print_function(

@@ -68,11 +68,6 @@ static void write_stack(const struct profile *profile,
     write_text(out, scratch);
 }
 
-static bool has_errors(const struct profile *profile)
-{
-    return sampling_of(&profile->recording).bytes != 0;
-}
-
 // Write a cell for each cost, empty if the selection does not know it.
 static void write_costs(const struct selection *selection, const struct costs *costs, FILE *out)
 {
@@ -92,7 +87,7 @@ write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch,
     write_place(view->profile, tree->nodes.items[node].location, scratch, out);
     const struct sampling sampling = sampling_of(&view->profile->recording);
     write_costs(&view->selection, tree_costs_self(&tree->costs, node), out);
-    if (has_errors(view->profile)) {
+    if (sampling_has_errors(&view->profile->recording)) {
         const struct costs errors = sampling_errors(&sampling, tree_costs_self(&tree->costs, node));
         write_costs(&view->selection, &errors, out);
     }
@@ -112,7 +107,8 @@ write_adhoc(const struct profile *profile, struct strbuf *scratch, FILE *out)
         const struct adhoc_event *event = &list.events.items[i];
         const uint32_t *locations = list.locations.items + event->first;
         write_place(profile, event->count > 0 ? locations[0] : REC_NONE, scratch, out);
-        for (int cost = 0; cost < COST_COUNT * (has_errors(profile) ? 2 : 1); cost++) {
+        for (int cost = 0; cost < COST_COUNT * (sampling_has_errors(&profile->recording) ? 2 : 1);
+             cost++) {
             (void)fputc(',', out);
         }
         write_stack(profile, locations, event->count, scratch, out);
@@ -128,7 +124,8 @@ static enum err write_csv(const struct export_view *view, FILE *out)
     for (int cost = 0; cost < COST_COUNT; cost++) {
         (void)fprintf(out, "%s,", cost_get_info((enum cost)cost)->key);
     }
-    for (int cost = 0; cost < COST_COUNT && has_errors(view->profile); cost++) {
+    for (int cost = 0; cost < COST_COUNT && sampling_has_errors(&view->profile->recording);
+         cost++) {
         (void)fprintf(out, "errors_%s,", cost_get_info((enum cost)cost)->key);
     }
     (void)fputs("stack,events,weight\r\n", out);

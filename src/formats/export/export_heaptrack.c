@@ -109,30 +109,26 @@ static void flush_buffer(struct heaptrack_writer *w, size_t least_bytes)
 }
 
 // Get the text's number in the file, with a new line for a new text; 0 for "".
-static MUST_USE enum err write_text(struct heaptrack_writer *w, const char *text, uint32_t *out)
+static uint32_t write_text(struct heaptrack_writer *w, const char *text)
 {
     strbuf_clear(&w->text);
     clean_append(&w->text, text, rule);
-    TRY(strbuf_result(&w->text));
-    size_t known = string_table_count(&w->strings);
-    TRY(string_table_intern(&w->strings, w->text.data, w->text.len, out));
-    if (*out == known) {
+    const size_t known = string_table_count(&w->strings);
+    const uint32_t id = string_table_add(&w->strings, strbuf_text(&w->text));
+    if (id == known) {
         strbuf_printf(&w->buffer, "s %zx %s\n", w->text.len, strbuf_text(&w->text));
     }
     flush_buffer(w, BUFFER_BYTES);
-    return ERR_OK;
+    return id;
 }
 
-static MUST_USE enum err write_instruction(struct heaptrack_writer *w, uint32_t location)
+static void write_instruction(struct heaptrack_writer *w, uint32_t location)
 {
     const struct profile *profile = w->view->profile;
     const struct code_location *place = profile_location_get(profile, location);
-    uint32_t module;
-    uint32_t function;
-    uint32_t file;
-    TRY(write_text(w, profile_location_module(profile, location), &module));
-    TRY(write_text(w, profile_location_function(profile, location), &function));
-    TRY(write_text(w, profile_location_file(profile, location), &file));
+    const uint32_t module = write_text(w, profile_location_module(profile, location));
+    const uint32_t function = write_text(w, profile_location_function(profile, location));
+    const uint32_t file = write_text(w, profile_location_file(profile, location));
     strbuf_printf(&w->buffer, "i %" PRIx64 " %x", place->offset, module);
     if (function != 0 || file != 0) {
         strbuf_printf(&w->buffer, " %x", function);
@@ -143,7 +139,6 @@ static MUST_USE enum err write_instruction(struct heaptrack_writer *w, uint32_t 
     strbuf_append_char(&w->buffer, '\n');
     w->instructions.items[location] = ++w->instruction_count;
     flush_buffer(w, BUFFER_BYTES);
-    return ERR_OK;
 }
 
 // Write the traces. Each is a node of the tree, with the same number.
@@ -154,7 +149,7 @@ static MUST_USE enum err write_traces(struct heaptrack_writer *w)
     for (size_t i = 1; i < tree->nodes.len; i++) {
         const struct call_tree_node *node = &tree->nodes.items[i];
         if (w->instructions.items[node->location] == 0) {
-            TRY(write_instruction(w, node->location));
+            write_instruction(w, node->location);
         }
         strbuf_printf(&w->buffer, "t %x %x\n", w->instructions.items[node->location], node->parent);
     }

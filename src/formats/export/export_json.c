@@ -22,11 +22,12 @@ static MUST_USE enum err write_timeline(struct view *view)
     CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
     TRY(cut_timeline_build(selection, &timeline));
     json_key_u64(view->w, "slice_ms", timeline.slice_ms);
-    return view_points(view, &(struct points_options){
-                                 .points = &timeline.points,
-                                 .slice_ms = timeline.slice_ms,
-                                 .known = cut_timeline_is_known(selection) ? view->costs : 0,
-                             });
+    view_points(view, &(struct points_options){
+                          .points = &timeline.points,
+                          .slice_ms = timeline.slice_ms,
+                          .known = cut_timeline_is_known(selection) ? view->costs : 0,
+                      });
+    return ERR_OK;
 }
 
 static MUST_USE enum err write_document(struct view *view, const struct export_view *export)
@@ -38,12 +39,12 @@ static MUST_USE enum err write_document(struct view *view, const struct export_v
     VIEW_OBJECT(view, "adhoc", view_adhoc(view, 0));
     TRY(view_selection(view, NULL));
     TRY(view_summary(view, &no_lists));
-    TRY(view_suppressions(view));
+    view_suppressions(view);
     TRY(write_timeline(view));
     TRY(view_processes(view));
     TRY(view_threads(view));
     TRY(view_modules(view));
-    TRY(view_rows(view, &export->tree));
+    view_rows(view, &export->tree);
     return view_end(view);
 }
 

@@ -73,15 +73,15 @@ static int by_bytes(const void *left, const void *right, void *context)
     return order_u64(bytes_of(m, other), bytes_of(m, one)) ?: order_u64(one, other);
 }
 
-// Enter a node: collect its children, and set *out_lines to the number of their lines.
-static MUST_USE enum err enter_node(struct massif *m, uint32_t node, size_t *out_lines)
+// Enter a node: collect its children. Return the number of their lines.
+static size_t enter_node(struct massif *m, uint32_t node)
 {
     struct level level = {.first = m->children.len, .next = m->children.len};
     uint32_t child = m->tree->nodes.items[node].first_child;
     for (; child != REC_NONE; child = m->tree->nodes.items[child].next_sibling) {
         uint64_t bytes = bytes_of(m, child);
         if (bytes > 0 && bytes >= m->threshold_bytes) {
-            TRY(u32_vec_push(&m->children, child));
+            u32_vec_add(&m->children, child);
         } else if (bytes > 0) {
             level.rest_bytes += bytes;
             level.rest_places++;
@@ -92,9 +92,8 @@ static MUST_USE enum err enter_node(struct massif *m, uint32_t node, size_t *out
         qsort_r(m->children.items + level.first, level.end - level.first, sizeof(uint32_t),
                 by_bytes, m);
     }
-    TRY(level_vec_push(&m->levels, level));
-    *out_lines = level.end - level.first + (level.rest_places > 0);
-    return ERR_OK;
+    level_vec_add(&m->levels, level);
+    return level.end - level.first + (level.rest_places > 0);
 }
 
 // Print m->line, which holds the text after the figures.
@@ -118,12 +117,11 @@ static void leave_node(struct massif *m)
     m->levels.len--;
 }
 
-static MUST_USE enum err print_tree(struct massif *m)
+static void print_tree(struct massif *m)
 {
-    size_t lines = 0;
     m->threshold_bytes = bytes_of(m, 0) / THRESHOLD_DIVISOR;
     strbuf_append_text(&m->line, "(heap allocation functions)");
-    TRY(enter_node(m, 0, &lines));
+    const size_t lines = enter_node(m, 0);
     print_line(m, 0, lines, bytes_of(m, 0));
     while (m->levels.len > 0) {
         struct level *level = &m->levels.items[m->levels.len - 1];
@@ -133,11 +131,10 @@ static MUST_USE enum err print_tree(struct massif *m)
         }
         uint32_t node = m->children.items[level->next++];
         size_t depth = m->levels.len;
-        TRY(enter_node(m, node, &lines)); // may move the levels
+        const size_t own_lines = enter_node(m, node); // may move the levels
         clean_append_place(&m->line, m->profile, m->tree->nodes.items[node].location, rule);
-        print_line(m, depth, lines, bytes_of(m, node));
+        print_line(m, depth, own_lines, bytes_of(m, node));
     }
-    return ERR_OK;
 }
 
 static void print_head(struct massif *m, size_t number, uint64_t time_ms, uint64_t bytes)
@@ -148,13 +145,13 @@ static void print_head(struct massif *m, size_t number, uint64_t time_ms, uint64
                   number, time_ms, bytes);
 }
 
-static MUST_USE enum err
+static void
 print_detailed(struct massif *m, size_t number, uint64_t time_ms, enum cost cost, const char *kind)
 {
     m->cost = cost;
     print_head(m, number, time_ms, bytes_of(m, 0));
     (void)fprintf(m->out, "heap_tree=%s\n", kind);
-    return print_tree(m);
+    print_tree(m);
 }
 
 static void print_plain(struct massif *m, size_t number, uint64_t time_ms, uint64_t bytes)
@@ -200,10 +197,10 @@ static MUST_USE enum err build_tree(const struct selection *selection, struct bo
                                 &bottom_up_default_bounds, out);
 }
 
-static MUST_USE enum err print_snapshots(struct massif *m,
-                                         const struct trees *trees,
-                                         const struct cut_timeline *timeline,
-                                         struct moments moments)
+static void print_snapshots(struct massif *m,
+                            const struct trees *trees,
+                            const struct cut_timeline *timeline,
+                            struct moments moments)
 {
     size_t number = 0;
     bool is_peak_printed = false;
@@ -212,7 +209,7 @@ static MUST_USE enum err print_snapshots(struct massif *m,
     for (size_t i = timeline->first; i < timeline->end; i++) {
         uint64_t time_ms = (i + 1) * timeline->slice_ms;
         if (!is_peak_printed && time_ms > moments.peak_ms) {
-            TRY(print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak"));
+            print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak");
             is_peak_printed = true;
         }
         if (time_ms < moments.end_ms) {
@@ -220,10 +217,10 @@ static MUST_USE enum err print_snapshots(struct massif *m,
         }
     }
     if (!is_peak_printed) {
-        TRY(print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak"));
+        print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak");
     }
     m->tree = &trees->end.tree;
-    return print_detailed(m, number, moments.end_ms, COST_LEAKED_BYTES, "detailed");
+    print_detailed(m, number, moments.end_ms, COST_LEAKED_BYTES, "detailed");
 }
 
 // Append what is an estimate, and the errors of the two snapshots with trees: a snapshot has no
@@ -258,7 +255,8 @@ static enum err write_massif(const struct export_view *view, FILE *out)
     strbuf_append_text(&m.line, "\ntime_unit: ms\n");
     (void)fputs(strbuf_text(&m.line), out);
     strbuf_clear(&m.line);
-    return print_snapshots(&m, &trees, &timeline, moments_of(view));
+    print_snapshots(&m, &trees, &timeline, moments_of(view));
+    return ERR_OK;
 }
 
 const struct exporter exporter_massif = {

@@ -85,15 +85,11 @@ static uint64_t signed_value(uint64_t value)
 }
 
 // Find or add the id of a text in the profile's string table.
-static MUST_USE enum err intern_text(struct pprof *p, const char *text, uint64_t *out)
+static uint32_t text_id(struct pprof *p, const char *text)
 {
-    uint32_t id;
     strbuf_clear(&p->text);
     clean_append(&p->text, text, (struct clean_rule){0});
-    TRY(strbuf_result(&p->text));
-    TRY(string_table_intern(&p->strings, strbuf_text(&p->text), p->text.len, &id));
-    *out = id;
-    return ERR_OK;
+    return string_table_add(&p->strings, strbuf_text(&p->text));
 }
 
 // Write p->message as a field of the profile, and clear it.
@@ -104,17 +100,11 @@ static void emit_message(struct pprof *p, enum profile_field field)
     packed_stream_write(&p->packed, strbuf_bytes(&framed));
 }
 
-static MUST_USE enum err
-emit_type(struct pprof *p, enum profile_field field, const char *type, const char *unit)
+static void emit_type(struct pprof *p, enum profile_field field, const char *type, const char *unit)
 {
-    uint64_t type_id;
-    uint64_t unit_id;
-    TRY(intern_text(p, type, &type_id));
-    TRY(intern_text(p, unit, &unit_id));
-    protobuf_u64(&p->message, 1, type_id);
-    protobuf_u64(&p->message, 2, unit_id);
+    protobuf_u64(&p->message, 1, text_id(p, type));
+    protobuf_u64(&p->message, 2, text_id(p, unit));
     emit_message(p, field);
-    return ERR_OK;
 }
 
 // Place the modules, each with room for the highest offset of its frames.
@@ -139,39 +129,33 @@ static MUST_USE enum err place_mappings(struct pprof *p)
     return ERR_OK;
 }
 
-static MUST_USE enum err emit_mapping(struct pprof *p, size_t index)
+static void emit_mapping(struct pprof *p, size_t index)
 {
     const struct profile *profile = p->view->profile;
     const struct rec_module *module = &profile->recording.modules[index];
-    uint64_t path;
-    uint64_t build_id;
-    TRY(intern_text(p, profile_string(profile, module->path), &path));
-    TRY(intern_text(p, profile_string(profile, module->build_id), &build_id));
     protobuf_u64(&p->message, 1, index + 1);
     protobuf_u64(&p->message, 2, p->mapping_starts.items[index]);
     protobuf_u64(&p->message, 3, p->mapping_ends.items[index]);
-    protobuf_u64(&p->message, 5, path);
-    protobuf_u64(&p->message, 6, build_id);
+    protobuf_u64(&p->message, 5, text_id(p, profile_string(profile, module->path)));
+    protobuf_u64(&p->message, 6, text_id(p, profile_string(profile, module->build_id)));
     protobuf_u64(&p->message, 7, module->frames_with_function > 0);
     protobuf_u64(&p->message, 8, module->frames_with_line > 0);
     protobuf_u64(&p->message, 9, module->frames_with_line > 0);
     protobuf_u64(&p->message, 10, module->frames_with_line > 0);
     emit_message(p, PROFILE_MAPPING);
-    return ERR_OK;
 }
 
 // Write the mappings. By convention the first one is the main program.
-static MUST_USE enum err emit_mappings(struct pprof *p)
+static void emit_mappings(struct pprof *p)
 {
     const struct recording *recording = &p->view->profile->recording;
     for (uint32_t is_executable = 2; is_executable-- > 0;) {
         for (size_t i = 0; i < recording->module_count; i++) {
             if ((recording->modules[i].is_executable != 0) == (is_executable != 0)) {
-                TRY(emit_mapping(p, i));
+                emit_mapping(p, i);
             }
         }
     }
-    return ERR_OK;
 }
 
 // Find the id of the function at a location, or write the function and give it an id.
@@ -185,18 +169,12 @@ static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint32_
         return ERR_OK;
     }
     CLEANUP(strbuf_release) struct strbuf shown = {0};
-    uint64_t name;
-    uint64_t own_name;
-    uint64_t file;
-    clean_append(&shown, profile_location_function(profile, location), (struct clean_rule){0});
-    TRY(strbuf_result(&shown));
-    TRY(intern_text(p, strbuf_text(&shown), &name));
-    TRY(intern_text(p, profile_location_function(profile, location), &own_name));
-    TRY(intern_text(p, profile_location_file(profile, location), &file));
+    const char *name = profile_location_function(profile, location);
+    clean_append(&shown, name, (struct clean_rule){0});
     protobuf_u64(&p->message, 1, id);
-    protobuf_u64(&p->message, 2, name);
-    protobuf_u64(&p->message, 3, own_name);
-    protobuf_u64(&p->message, 4, file);
+    protobuf_u64(&p->message, 2, text_id(p, strbuf_text(&shown)));
+    protobuf_u64(&p->message, 3, text_id(p, name));
+    protobuf_u64(&p->message, 4, text_id(p, profile_location_file(profile, location)));
     emit_message(p, PROFILE_FUNCTION);
     return ERR_OK;
 }
@@ -235,15 +213,12 @@ static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
     return ERR_OK;
 }
 
-static MUST_USE enum err add_label(struct pprof *p, const char *key, uint64_t text, uint64_t number)
+static void add_label(struct pprof *p, const char *key, uint64_t text, uint64_t number)
 {
-    uint64_t key_id;
-    TRY(intern_text(p, key, &key_id));
-    protobuf_u64(&p->part, 1, key_id);
+    protobuf_u64(&p->part, 1, text_id(p, key));
     protobuf_u64(&p->part, 2, text);
     protobuf_u64(&p->part, 3, number);
     protobuf_message(&p->message, 3, &p->part);
-    return ERR_OK;
 }
 
 static enum cost cost_of_value(const struct pprof *p, size_t value)
@@ -294,17 +269,15 @@ static void add_values(struct pprof *p, const struct costs *costs)
     protobuf_message(&p->message, 2, &p->part);
 }
 
-static MUST_USE enum err add_labels(struct pprof *p, const struct rec_row *row)
+static void add_labels(struct pprof *p, const struct rec_row *row)
 {
     const struct recording *recording = &p->view->profile->recording;
     const struct rec_thread *thread = &recording->threads[row->thread];
     if (!recording->has_merged_threads) {
-        uint64_t name;
-        TRY(intern_text(p, profile_string(p->view->profile, thread->name), &name));
-        TRY(add_label(p, "thread", name, 0));
-        TRY(add_label(p, "thread_id", 0, thread->thread_id));
+        add_label(p, "thread", text_id(p, profile_string(p->view->profile, thread->name)), 0);
+        add_label(p, "thread_id", 0, thread->thread_id);
     }
-    return add_label(p, "pid", 0, recording->processes[thread->process].pid);
+    add_label(p, "pid", 0, recording->processes[thread->process].pid);
 }
 
 static enum export_fate fate_of(const struct pprof *p, uint32_t row)
@@ -343,7 +316,7 @@ static MUST_USE enum err emit_row(struct pprof *p, size_t index)
     }
     protobuf_message(&p->message, 1, &p->part);
     add_values(p, &costs);
-    TRY(add_labels(p, row));
+    add_labels(p, row);
     p->size.sample_count++;
     emit_message(p, PROFILE_SAMPLE);
     return ERR_OK;
@@ -351,16 +324,15 @@ static MUST_USE enum err emit_row(struct pprof *p, size_t index)
 
 // Write the sample of all other rows, with the location and the function that it needs. Frames and
 // functions have lower ids.
-static MUST_USE enum err emit_other(struct pprof *p)
+static void emit_other(struct pprof *p)
 {
     static const char name[] = "[other]";
     const uint64_t location = (uint64_t)p->view->profile->recording.frame_count + 1;
     const uint64_t function = map_u64_count(&p->functions) + 1;
-    uint64_t text;
     if (p->size.other_count == 0) {
-        return ERR_OK;
+        return;
     }
-    TRY(intern_text(p, name, &text));
+    const uint32_t text = text_id(p, name);
     protobuf_u64(&p->message, 1, function);
     protobuf_u64(&p->message, 2, text);
     protobuf_u64(&p->message, 3, text);
@@ -374,7 +346,6 @@ static MUST_USE enum err emit_other(struct pprof *p)
     add_values(p, &p->other);
     p->size.sample_count++;
     emit_message(p, PROFILE_SAMPLE);
-    return ERR_OK;
 }
 
 struct time_span {
@@ -398,30 +369,26 @@ static struct time_span time_of(const struct export_view *view)
                         : (struct time_span){start_ns, runtime_ns};
 }
 
-static MUST_USE enum err add_comment(struct pprof *p, const char *text, struct strbuf *fields)
+static void add_comment(struct pprof *p, const char *text, struct strbuf *fields)
 {
-    uint64_t id;
-    TRY(intern_text(p, text, &id));
-    protobuf_u64(fields, PROFILE_COMMENT, id);
-    return ERR_OK;
+    protobuf_u64(fields, PROFILE_COMMENT, text_id(p, text));
 }
 
 // Add the comment on what is in [other], if anything is.
-static MUST_USE enum err add_other_note(struct pprof *p, struct strbuf *fields)
+static void add_other_note(struct pprof *p, struct strbuf *fields)
 {
     CLEANUP(strbuf_release) struct strbuf note = {0};
     if (p->size.other_count == 0) {
-        return ERR_OK;
+        return;
     }
     strbuf_printf(&note,
                   "the collector's limits: %zu call stacks with little are added up as [other]",
                   p->size.other_count);
-    TRY(strbuf_result(&note));
-    return add_comment(p, strbuf_text(&note), fields);
+    add_comment(p, strbuf_text(&note), fields);
 }
 
 // Add the comment that the figures are estimates, if they are.
-static MUST_USE enum err add_estimates(struct pprof *p, struct strbuf *fields)
+static void add_estimates(struct pprof *p, struct strbuf *fields)
 {
     CLEANUP(strbuf_release) struct strbuf note = {0};
     struct estimated_total totals[VALUE_COUNT];
@@ -429,18 +396,17 @@ static MUST_USE enum err add_estimates(struct pprof *p, struct strbuf *fields)
         totals[i] = (struct estimated_total){sample_values[i].type, cost_of_value(p, i)};
     }
     estimates_note_append(p->view, &p->sums, totals, VALUE_COUNT, "", "", &note);
-    TRY(strbuf_result(&note));
-    return note.len > 0 ? add_comment(p, strbuf_text(&note), fields) : ERR_OK;
+    if (note.len > 0) {
+        add_comment(p, strbuf_text(&note), fields);
+    }
 }
 
 // Write the fields of the profile that are not messages.
-static MUST_USE enum err write_scalars(struct pprof *p)
+static void write_scalars(struct pprof *p)
 {
     const struct profile *profile = p->view->profile;
     const struct rec_meta *meta = &profile->recording.meta;
-    uint64_t type;
     const bool shows_use = has_value(p, VALUE_COUNT - 1) && p->view->cost != COST_ALLOCATED_BYTES;
-    TRY(intern_text(p, shows_use ? "inuse_space" : "alloc_space", &type));
     CLEANUP(strbuf_release) struct strbuf fields = {0};
     const struct time_span time = time_of(p->view);
     protobuf_u64(&fields, PROFILE_TIME_NS, time.start_ns);
@@ -448,13 +414,12 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     // Without sampling every byte was counted. Samples are already scaled, as Go does it.
     const uint64_t period_bytes = profile->recording.totals.sample_bytes;
     protobuf_u64(&fields, PROFILE_PERIOD, period_bytes != 0 ? period_bytes : 1);
-    TRY(add_comment(p, profile_string(profile, meta->command_line), &fields));
-    TRY(add_estimates(p, &fields));
-    TRY(add_other_note(p, &fields));
-    protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);
-    TRY(strbuf_result(&fields));
+    add_comment(p, profile_string(profile, meta->command_line), &fields);
+    add_estimates(p, &fields);
+    add_other_note(p, &fields);
+    protobuf_u64(&fields, PROFILE_DEFAULT_TYPE,
+                 text_id(p, shows_use ? "inuse_space" : "alloc_space"));
     packed_stream_write(&p->packed, strbuf_bytes(&fields));
-    return ERR_OK;
 }
 
 static void write_strings(struct pprof *p)
@@ -476,16 +441,16 @@ static enum err write_pprof(const struct export_view *view, FILE *out)
     TRY(place_mappings(&p));
     for (size_t i = 0; i < VALUE_COUNT; i++) {
         if (has_value(&p, i)) {
-            TRY(emit_type(&p, PROFILE_SAMPLE_TYPE, sample_values[i].type, sample_values[i].unit));
+            emit_type(&p, PROFILE_SAMPLE_TYPE, sample_values[i].type, sample_values[i].unit);
         }
     }
-    TRY(emit_type(&p, PROFILE_PERIOD_TYPE, "space", "bytes"));
-    TRY(emit_mappings(&p));
+    emit_type(&p, PROFILE_PERIOD_TYPE, "space", "bytes");
+    emit_mappings(&p);
     for (size_t i = 0; i < view->selection.rows.len; i++) {
         TRY(emit_row(&p, i));
     }
-    TRY(emit_other(&p));
-    TRY(write_scalars(&p));
+    emit_other(&p);
+    write_scalars(&p);
     write_strings(&p);
     TRY(packed_stream_finish(&p.packed));
     p.size.unpacked_bytes = p.packed.z.total_in;

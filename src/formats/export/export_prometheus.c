@@ -95,11 +95,6 @@ static const struct {
       "Allocations that the next event of their thread freed."}},
 };
 
-static bool has_errors(const struct profile *profile)
-{
-    return sampling_of(&profile->recording).bytes != 0;
-}
-
 static bool is_live_cost(enum cost cost)
 {
     return cost == COST_LEAKED_BYTES || cost == COST_LEAKED_ALLOCATIONS;
@@ -135,7 +130,7 @@ write_heap(const struct export_view *view, const struct selection *live, FILE *o
             continue;
         }
         write_number(out, metric, costs_get(&summary->costs, cost));
-        if (has_errors(view->profile)) {
+        if (sampling_has_errors(&view->profile->recording)) {
             begin_error_metric(out, metric, &name);
             (void)fprintf(out, "%s %" PRIu64 "\n", strbuf_text(&name),
                           heap_error(view, summary, cost));
@@ -189,19 +184,17 @@ static void top_sites_release(struct top_sites *top)
     costs_vec_release(&top->costs);
 }
 
-static MUST_USE enum err
+static void
 add_site(const struct profile *profile, const struct call_site *site, struct top_sites *top)
 {
     CLEANUP(strbuf_release) struct strbuf labels = {0};
-    uint32_t id;
     site_labels(profile, site->location, &labels);
-    TRY(strbuf_result(&labels)); // an empty one has no id of its own
-    TRY(string_table_intern(&top->labels, strbuf_text(&labels), labels.len, &id));
+    const uint32_t id = string_table_add(&top->labels, strbuf_text(&labels));
     if (id > top->costs.len) {
-        return costs_vec_push(&top->costs, site->costs);
+        costs_vec_add(&top->costs, site->costs);
+    } else if (id > 0) { // else memory has ended
+        costs_add(&top->costs.items[id - 1], &site->costs);
     }
-    costs_add(&top->costs.items[id - 1], &site->costs);
-    return ERR_OK;
 }
 
 // Write a cost of each call site, or with `sampling` the error of that.
@@ -230,12 +223,10 @@ write_ranking(const struct selection *selection, const struct site_metric metric
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(u32_vec_release) struct u32_vec ranked = {0};
     CLEANUP(top_sites_release) struct top_sites top = {0};
-    uint32_t nothing;
     TRY(call_sites_build_alone(selection, &sites));
     TRY(call_sites_ranked(&sites, metrics[0].cost, &ranked));
-    TRY(string_table_intern(&top.labels, "", 0, &nothing));
     for (size_t i = 0; i < min_u64(ranked.len, TOP_SITES); i++) {
-        TRY(add_site(selection->profile, &sites.sites.items[ranked.items[i]], &top));
+        add_site(selection->profile, &sites.sites.items[ranked.items[i]], &top);
     }
     for (size_t m = 0; m < 2 && top.costs.len > 0; m++) {
         if (!selection_knows(selection, metrics[m].cost)) {
@@ -277,9 +268,7 @@ static MUST_USE enum err write_growth(const struct export_view *view, FILE *out)
     CLEANUP(growth_release) struct growth growth = {0};
     CLEANUP(top_sites_release) struct top_sites top = {0};
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    uint32_t nothing;
     TRY(growth_build(&view->selection, ROW_GROUPS_BY_SITE_ALONE, TOP_SITES, &growth));
-    TRY(string_table_intern(&top.labels, "", 0, &nothing));
     for (size_t i = 0; i < min_u64(growth.entries.len, TOP_SITES); i++) {
         const struct growth_entry *entry = &growth.entries.items[i];
         struct call_site site = {.location = row_groups_location(&growth.groups, entry->group)};
@@ -288,7 +277,7 @@ static MUST_USE enum err write_growth(const struct export_view *view, FILE *out)
                 (uint64_t)(entry->slope_bytes_per_s * GROWTH_PARTS);
             site.costs.values[COST_LEAKED_ALLOCATIONS] =
                 (uint64_t)(entry->slope_error * GROWTH_PARTS);
-            TRY(add_site(view->profile, &site, &top));
+            add_site(view->profile, &site, &top);
         }
     }
     if (top.costs.len == 0) {
@@ -296,7 +285,7 @@ static MUST_USE enum err write_growth(const struct export_view *view, FILE *out)
     }
     begin_metric(out, &growing);
     write_parts(&top, growing.name, COST_LEAKED_BYTES, out);
-    if (sampling_of(&view->profile->recording).bytes != 0) {
+    if (sampling_has_errors(&view->profile->recording)) {
         begin_error_metric(out, &growing, &name);
         write_parts(&top, strbuf_text(&name), COST_LEAKED_ALLOCATIONS, out);
     }

@@ -152,12 +152,12 @@ static void append_uri(struct strbuf *out, const char *path)
 }
 
 // Write a location: the line of a file, the file alone, or nothing of a file that is unknown.
-static MUST_USE enum err write_physical(struct json_writer *w, const char *file, uint32_t line)
+static void write_physical(struct json_writer *w, const char *file, uint32_t line)
 {
     CLEANUP(strbuf_release) struct strbuf uri = {0};
     append_uri(&uri, file);
     if (uri.len == 0) {
-        return ERR_OK;
+        return;
     }
     json_key_object(w, "physicalLocation");
     json_key_object(w, "artifactLocation");
@@ -172,33 +172,31 @@ static MUST_USE enum err write_physical(struct json_writer *w, const char *file,
         json_end_object(w);
     }
     json_end_object(w);
-    return ERR_OK;
 }
 
 // Write a location of the code as a `location` object, whose members go into the open object.
-static MUST_USE enum err write_place(struct sarif_writer *w, uint32_t location)
+static void write_place(struct sarif_writer *w, uint32_t location)
 {
     const struct profile *profile = w->view->profile;
     CLEANUP(strbuf_release) struct strbuf name = {0};
     clean_append_function(&name, profile, location, (struct clean_rule){0});
-    TRY(write_physical(&w->json, profile_location_file(profile, location),
-                       profile_location_get(profile, location)->line));
+    write_physical(&w->json, profile_location_file(profile, location),
+                   profile_location_get(profile, location)->line);
     json_key_array(&w->json, "logicalLocations");
     json_begin_object(&w->json);
     json_key_string(&w->json, "fullyQualifiedName", strbuf_text(&name));
     json_key_string(&w->json, "kind", "function");
     json_end_object(&w->json);
     json_end_array(&w->json);
-    return ERR_OK;
 }
 
 // Write the innermost frames of a stack, innermost first.
-static MUST_USE enum err write_stack(struct sarif_writer *w, uint32_t stack)
+static void write_stack(struct sarif_writer *w, uint32_t stack)
 {
     const struct call_tree_node *nodes = w->sites.tree.nodes.items;
     struct json_writer *json = &w->json;
     if (stack == 0) {
-        return ERR_OK;
+        return;
     }
     json_key_array(json, "stacks");
     json_begin_object(json);
@@ -207,22 +205,21 @@ static MUST_USE enum err write_stack(struct sarif_writer *w, uint32_t stack)
     for (uint32_t at = stack, n = 0; at != 0 && n < STACK_FRAMES_MAX; at = nodes[at].parent, n++) {
         json_begin_object(json);
         json_key_object(json, "location");
-        TRY(write_place(w, nodes[at].location));
+        write_place(w, nodes[at].location);
         json_end_object(json);
         json_end_object(json);
     }
     json_end_array(json);
     json_end_object(json);
     json_end_array(json);
-    return ERR_OK;
 }
 
 // The program stands for what has no line.
-static MUST_USE enum err write_program_place(struct sarif_writer *w)
+static void write_program_place(struct sarif_writer *w)
 {
     const struct rec_meta *meta = &w->view->profile->recording.meta;
     const char *program = profile_string(w->view->profile, meta->program);
-    return write_physical(&w->json, program[0] != '\0' ? program : w->view->path, 0);
+    write_physical(&w->json, program[0] != '\0' ? program : w->view->path, 0);
 }
 
 static void
@@ -272,11 +269,14 @@ static MUST_USE enum err write_finding(struct sarif_writer *w,
     begin_result(w, rule->id, rule->level, findings_sentence(findings, finding));
     json_key_array(json, "locations");
     json_begin_object(json);
-    TRY(place != REC_NONE && source_place_has(w->view->profile, place) ? write_place(w, place)
-                                                                       : write_program_place(w));
+    if (place != REC_NONE && source_place_has(w->view->profile, place)) {
+        write_place(w, place);
+    } else {
+        write_program_place(w);
+    }
     json_end_object(json);
     json_end_array(json);
-    TRY(write_stack(w, stack));
+    write_stack(w, stack);
     write_fingerprint(w, rule->id, finding->location);
     json_end_object(json);
     return ERR_OK;
@@ -295,17 +295,19 @@ static MUST_USE enum err write_findings(struct sarif_writer *w)
     return ERR_OK;
 }
 
-static MUST_USE enum err write_other(struct sarif_writer *w, const struct sarif_result *result)
+static void write_other(struct sarif_writer *w, const struct sarif_result *result)
 {
     begin_result(w, result->rule, result->level, result->message);
     json_key_array(&w->json, "locations");
     json_begin_object(&w->json);
-    TRY(result->file[0] != '\0' ? write_physical(&w->json, result->file, result->line)
-                                : write_program_place(w));
+    if (result->file[0] != '\0') {
+        write_physical(&w->json, result->file, result->line);
+    } else {
+        write_program_place(w);
+    }
     json_end_object(&w->json);
     json_end_array(&w->json);
     json_end_object(&w->json);
-    return ERR_OK;
 }
 
 static MUST_USE enum err
@@ -321,7 +323,7 @@ write_run(struct sarif_writer *w, const struct sarif_result *results, size_t cou
     write_tool(json);
     json_key_array(json, "results");
     for (size_t i = 0; i < count; i++) {
-        TRY(write_other(w, &results[i]));
+        write_other(w, &results[i]);
     }
     TRY(write_findings(w));
     json_end_array(json);

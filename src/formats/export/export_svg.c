@@ -88,13 +88,13 @@ static int by_weight(const void *left, const void *right, void *context)
     return order_u64(weight_of(drawing, other), weight_of(drawing, one)) ?: order_u64(one, other);
 }
 
-static MUST_USE enum err place_children(struct drawing *drawing, struct frame parent)
+static void place_children(struct drawing *drawing, struct frame parent)
 {
     const struct call_tree_node *nodes = drawing->tree.nodes.items;
     u32_vec_clear(&drawing->siblings);
     for (uint32_t at = nodes[parent.node].first_child; at != REC_NONE;
          at = nodes[at].next_sibling) {
-        TRY(u32_vec_push(&drawing->siblings, at));
+        u32_vec_add(&drawing->siblings, at);
     }
     u32_vec_sort_by(&drawing->siblings, by_weight, drawing);
     double x = parent.x;
@@ -105,23 +105,21 @@ static MUST_USE enum err place_children(struct drawing *drawing, struct frame pa
             drawing->omitted_count += weight_of(drawing, node) > 0;
             continue;
         }
-        TRY(frame_vec_push(&drawing->frames, (struct frame){.node = node, .x = x}));
+        frame_vec_add(&drawing->frames, (struct frame){.node = node, .x = x});
         drawing->depth = max_u64(drawing->depth, nodes[node].depth);
         x += width;
     }
-    return ERR_OK;
 }
 
-static MUST_USE enum err lay_out(struct drawing *drawing)
+static void lay_out(struct drawing *drawing)
 {
     if (weight_of(drawing, 0) == 0) {
-        return ERR_OK;
+        return;
     }
-    TRY(frame_vec_push(&drawing->frames, (struct frame){0}));
+    frame_vec_add(&drawing->frames, (struct frame){0});
     for (size_t i = 0; i < drawing->frames.len; i++) {
-        TRY(place_children(drawing, drawing->frames.items[i]));
+        place_children(drawing, drawing->frames.items[i]);
     }
-    return ERR_OK;
 }
 
 // --- drawing -----------------------------------------------------------------------------------
@@ -291,7 +289,7 @@ static enum err write_svg(const struct export_view *view, FILE *out)
     CLEANUP(drawing_release)
     struct drawing drawing = {.view = view, .cost = view->usual_cost};
     TRY(call_tree_build(&view->selection, CALL_TREE_BY_FUNCTION, false, &drawing.tree));
-    TRY(lay_out(&drawing));
+    lay_out(&drawing);
     uint32_t height = HEAD_HEIGHT + (drawing.depth + 1) * FRAME_HEIGHT + FOOT_HEIGHT;
     write_head(&drawing, height, out);
     for (size_t i = 0; i < drawing.frames.len; i++) {

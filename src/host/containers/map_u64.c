@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "host/containers/memory_end.h"
 
 enum {
     FIRST_SLOT_COUNT = 16
@@ -134,6 +135,16 @@ enum err map_u64_number(struct map_u64 *map, uint64_t key, size_t next, uint32_t
     TRY(map_u64_put(map, key, (uint32_t)next));
     *out = (uint32_t)next;
     return ERR_OK;
+}
+
+uint32_t map_u64_add(struct map_u64 *map, uint64_t key, size_t next)
+{
+    uint32_t value = (uint32_t)next;
+    const enum err err = map_u64_number(map, key, next, &value);
+    if (err != ERR_OK) {
+        memory_end_note(err);
+    }
+    return value;
 }
 
 // Close the gap at `slot`: a later entry moves into it unless its home slot is after the gap.

@@ -45,6 +45,10 @@ enum err map_u64_put(struct map_u64 *map, uint64_t key, uint32_t value) MUST_USE
 // leave the map unchanged.
 enum err map_u64_number(struct map_u64 *map, uint64_t key, size_t next, uint32_t *out) MUST_USE;
 
+// The same for an answer: return the value; a failure is noted (memory_end.h), and the value is
+// `next` then.
+uint32_t map_u64_add(struct map_u64 *map, uint64_t key, size_t next);
+
 // Make a key of two numbers.
 static inline uint64_t map_u64_pair(uint32_t high, uint32_t low)
 {

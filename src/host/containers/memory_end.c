@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "host/containers/memory_end.h"
 
-static _Thread_local bool t_lacks_memory;
+static _Thread_local enum err t_end;
 
 void memory_end_forget(void)
 {
-    t_lacks_memory = false;
+    t_end = ERR_OK;
 }
 
 enum err memory_end_result(void)
 {
-    return t_lacks_memory ? ERR_NO_MEMORY : ERR_OK;
+    return t_end;
 }
 
-void memory_end_note(void)
+void memory_end_note(enum err err)
 {
-    t_lacks_memory = true;
+    t_end = t_end != ERR_OK ? t_end : err;
 }

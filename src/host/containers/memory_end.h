@@ -18,8 +18,8 @@
 // Begin an answer.
 void memory_end_forget(void);
 
-// ERR_NO_MEMORY if memory has ended since.
+// ERR_NO_MEMORY if memory has ended since, ERR_LIMIT if a table has become too large.
 enum err memory_end_result(void) MUST_USE;
 
-// For vec.c and strbuf.c.
-void memory_end_note(void);
+// For vec.c, strbuf.c and string_table.c.
+void memory_end_note(enum err err);

@@ -4,6 +4,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "host/containers/memory_end.h"
+
 enum {
     FIRST_SLOT_COUNT = 64
 };
@@ -138,4 +140,14 @@ enum err string_table_intern_prefix(struct string_table *table, struct bytes tex
     const char *characters = (const char *)text.data;
     const size_t len = text.len > 0 ? strnlen(characters, text.len) : 0; // else it may be NULL
     return string_table_intern(table, characters, len, out_id);
+}
+
+uint32_t string_table_add(struct string_table *table, const char *text)
+{
+    uint32_t id = 0;
+    const enum err err = string_table_intern_text(table, text, &id);
+    if (err != ERR_OK) {
+        memory_end_note(err);
+    }
+    return id;
 }

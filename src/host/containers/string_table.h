@@ -48,6 +48,10 @@ enum err string_table_intern_text(struct string_table *table, const char *text, 
 enum err string_table_intern_prefix(struct string_table *table, struct bytes text, uint32_t *out_id)
     MUST_USE;
 
+// Find or add a text of an answer, and return its id; a failure is noted (memory_end.h), and the id
+// is 0 then.
+uint32_t string_table_add(struct string_table *table, const char *text);
+
 // Find the id of a text. ERR_NOT_FOUND if the table lacks it.
 enum err
 string_table_find(const struct string_table *table, const char *text, size_t len, uint32_t *out_id)

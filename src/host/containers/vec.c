@@ -14,7 +14,7 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
     size_t needed;
     size_t bytes;
     if (__builtin_add_overflow(len, extra, &needed)) {
-        memory_end_note();
+        memory_end_note(ERR_NO_MEMORY);
         return NULL;
     }
     // A growth by half keeps appending linear. The sum cannot overflow for an existing array.
@@ -23,12 +23,12 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
     wanted = max_u64(wanted, needed);
     // An object cannot be larger than PTRDIFF_MAX.
     if (__builtin_mul_overflow(wanted, item_bytes, &bytes) || bytes > PTRDIFF_MAX) {
-        memory_end_note();
+        memory_end_note(ERR_NO_MEMORY);
         return NULL;
     }
     void *grown = realloc(items, bytes);
     if (grown == NULL) {
-        memory_end_note();
+        memory_end_note(ERR_NO_MEMORY);
         return NULL;
     }
     *cap = wanted;

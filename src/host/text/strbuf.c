@@ -110,7 +110,7 @@ void strbuf_vprintf(struct strbuf *sb, const char *format, va_list arguments)
     int len = vsnprintf(NULL, 0, format, arguments);
     if (len < 0) {
         sb->failed = true; // only for a text of more than INT_MAX bytes
-        memory_end_note();
+        memory_end_note(ERR_NO_MEMORY);
     } else if (strbuf_reserve(sb, (size_t)len)) {
         (void)vsnprintf(sb->data + sb->len, (size_t)len + 1, format, again); // fits: measured above
         sb->len += (size_t)len;

@@ -27,6 +27,11 @@ struct sampling sampling_of(const struct recording *recording)
     };
 }
 
+bool sampling_has_errors(const struct recording *recording)
+{
+    return sampling_of(recording).bytes != 0;
+}
+
 struct sampled_sizes sampled_sizes_of_bucket(const struct rec_bucket *bucket)
 {
     const uint64_t length = rec_bucket_low(bucket->bucket) + 1;
@@ -37,7 +42,7 @@ struct sampled_sizes sampled_sizes_of_bucket(const struct rec_bucket *bucket)
 struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row)
 {
     struct sampled_sizes sizes = {0};
-    if (sampling_of(recording).bytes == 0) {
+    if (!sampling_has_errors(recording)) {
         return sizes;
     }
     FOR_ENTRIES_OF_ROW (bucket, recording->size_buckets, recording->size_bucket_count, row) {

@@ -29,6 +29,9 @@ struct sampling {
 
 struct sampling sampling_of(const struct recording *recording);
 
+// Whether the errors of its estimates are known.
+bool sampling_has_errors(const struct recording *recording);
+
 // Return the sizes of the blocks in a bucket of sizes.
 struct sampled_sizes sampled_sizes_of_bucket(const struct rec_bucket *bucket);
 

@@ -119,3 +119,9 @@ static inline bool profile_is_wrapper(const struct profile *profile, uint32_t lo
 {
     return (profile->code.locations.items[location].flags & CODE_WRAPPER) != 0;
 }
+
+// The function at a location: id in the code index.
+static inline uint32_t profile_function_at(const struct profile *profile, uint32_t location)
+{
+    return profile->code.locations.items[location].function;
+}

@@ -82,7 +82,7 @@ add_sizes(const struct selection *selection, enum histogram_of of, struct histog
 {
     const struct recording *recording = &selection->profile->recording;
     struct sampled_sizes sums[REC_BUCKET_COUNT] = {0};
-    const bool is_sampled = sampling_of(recording).bytes != 0;
+    const bool is_sampled = sampling_has_errors(recording);
     for (size_t i = 0; is_sampled && i < selection->rows.len; i++) {
         add_row_sizes(recording, table_of(selection, of), selection->rows.items[i],
                       of == HISTOGRAM_SIZES, sums);

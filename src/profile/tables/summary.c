@@ -173,7 +173,7 @@ static uint64_t peak_below(const struct rec_totals *totals)
 static void limit_peak_of_part(const struct recording *recording, struct summary *summary)
 {
     uint64_t *values = summary->costs.values;
-    if (recording->totals.peak_bytes != 0 && sampling_of(recording).bytes == 0) {
+    if (recording->totals.peak_bytes != 0 && !sampling_has_errors(recording)) {
         values[COST_PEAK_BYTES] = min_u64(values[COST_PEAK_BYTES], recording->totals.peak_bytes);
     }
 }

@@ -41,7 +41,7 @@ void timeline_points_limit(struct timeline_point *points,
                            const struct recording *recording)
 {
     const uint64_t most_bytes = recording->totals.peak_bytes; // 0: an import without a peak
-    const bool has_limit = most_bytes != 0 && sampling_of(recording).bytes == 0;
+    const bool has_limit = most_bytes != 0 && !sampling_has_errors(recording);
     for (size_t i = 0; has_limit && i < count; i++) {
         points[i].live_bytes = min_u64(points[i].live_bytes, most_bytes);
     }

@@ -206,7 +206,8 @@ static MUST_USE enum err write_pairs(struct query *q, const struct stacks_option
         }
     }
     TRY(query_tree(q, spec, &cached));
-    return view_stack_pairs(&q->view, &cached->tree, options);
+    view_stack_pairs(&q->view, &cached->tree, options);
+    return ERR_OK;
 }
 
 enum err api_stacks(struct query *q)

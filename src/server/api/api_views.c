@@ -165,7 +165,8 @@ enum err api_leaks(struct query *q)
     };
     q->view.costs = request_number(q->request, PARAM_COSTS, costs_by_default);
     TRY(view_leaks(&q->view, &options));
-    return view_suppressions(&q->view);
+    view_suppressions(&q->view);
+    return ERR_OK;
 }
 
 // Choose the breakdown whose mappings are listed: that of `moment_ms`, else the peak's, else

@@ -12,55 +12,44 @@ void code_tables_release(struct code_tables *tables)
 }
 
 // The position of a text, REC_NONE for "".
-static MUST_USE enum err find_text(struct string_table *table, const char *text, uint32_t *out)
+static uint32_t add_text(struct string_table *table, const char *text)
 {
-    uint32_t id;
-    TRY(string_table_intern_text(table, text, &id));
-    *out = id > 0 ? id - 1 : REC_NONE;
-    return ERR_OK;
-}
-
-static MUST_USE enum err add_function(struct code_tables *tables, uint32_t id, uint32_t *out)
-{
-    TRY(map_u64_number(&tables->function_at, id, tables->functions.len, out));
-    if (*out != tables->functions.len) {
-        return ERR_OK;
-    }
-    struct named_function function = {.id = id};
-    TRY(find_text(&tables->modules, code_union_module(tables->code, id), &function.module));
-    return named_function_vec_push(&tables->functions, function);
-}
-
-static MUST_USE enum err
-add_location(struct code_tables *tables, enum side side, uint32_t location, uint32_t *out)
-{
-    const uint64_t key = map_u64_pair(side, location);
-    TRY(map_u64_number(&tables->location_at, key, tables->locations.len, out));
-    if (*out != tables->locations.len) {
-        return ERR_OK;
-    }
-    const struct profile *profile = tables->code->profiles[side];
-    uint32_t own = profile_location_get(profile, location)->function;
-    struct named_location named = {.side = side, .location = location};
-    TRY(add_function(tables, tables->code->ids[side].items[own], &named.function));
-    TRY(find_text(&tables->files, profile_location_file(profile, location), &named.file));
-    return named_location_vec_push(&tables->locations, named);
+    const uint32_t id = string_table_add(table, text);
+    return id > 0 ? id - 1 : REC_NONE;
 }
 
 uint32_t code_tables_function(struct code_tables *tables, uint32_t id)
 {
-    uint32_t position = REC_NONE;
-    if (id != REC_NONE && add_function(tables, id, &position) != ERR_OK) {
-        tables->failed = true;
+    if (id == REC_NONE) {
+        return REC_NONE;
     }
-    return position;
+    const uint32_t at = map_u64_add(&tables->function_at, id, tables->functions.len);
+    if (at == tables->functions.len) {
+        const char *module = code_union_module(tables->code, id);
+        named_function_vec_add(
+            &tables->functions,
+            (struct named_function){.id = id, .module = add_text(&tables->modules, module)});
+    }
+    return at;
 }
 
 uint32_t code_tables_location(struct code_tables *tables, enum side side, uint32_t location)
 {
-    uint32_t position = REC_NONE;
-    if (location != REC_NONE && add_location(tables, side, location, &position) != ERR_OK) {
-        tables->failed = true;
+    if (location == REC_NONE) {
+        return REC_NONE;
     }
-    return position;
+    const uint64_t key = map_u64_pair(side, location);
+    const uint32_t at = map_u64_add(&tables->location_at, key, tables->locations.len);
+    if (at == tables->locations.len) {
+        const struct profile *profile = tables->code->profiles[side];
+        const uint32_t own = profile_function_at(profile, location);
+        const uint32_t function = code_tables_function(tables, tables->code->ids[side].items[own]);
+        const char *file = profile_location_file(profile, location);
+        named_location_vec_add(&tables->locations,
+                               (struct named_location){.side = side,
+                                                       .location = location,
+                                                       .function = function,
+                                                       .file = add_text(&tables->files, file)});
+    }
+    return at;
 }

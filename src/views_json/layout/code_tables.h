@@ -3,7 +3,7 @@
 //
 // While an answer is written in columns, each of these gets a position here; view_end() writes the
 // tables. So an answer is complete by itself and holds nothing that it does not refer to. A failed
-// allocation sets `failed`, as in strbuf.
+// allocation is noted for the answer (memory_end.h).
 // Context: H; one thread at a time.
 #pragma once
 
@@ -40,7 +40,6 @@ struct code_tables {
     struct string_table modules; // string ids are positions + 1
     struct map_u64 function_at;  // union id -> position
     struct map_u64 location_at;  // side and location -> position
-    bool failed;
 };
 
 void code_tables_release(struct code_tables *tables);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/containers/memory_end.h"
 #include "host/os/file.h"
 #include "profile/model/function_name.h"
 #include "views_json/layout/view_table.h"
@@ -104,23 +105,22 @@ static const struct column module_columns[] = {
     COLUMN(CELL_TEXT, named_path, name),
 };
 
-static MUST_USE enum err write_paths(struct view *view,
-                                     const char *key,
-                                     const struct string_table *paths,
-                                     size_t column_count)
+static void write_paths(struct view *view,
+                        const char *key,
+                        const struct string_table *paths,
+                        size_t column_count)
 {
     CLEANUP(named_path_vec_release) struct named_path_vec rows = {0};
     for (uint32_t id = 1; id < string_table_count(paths); id++) {
         const char *path = string_table_get(paths, id);
-        TRY(named_path_vec_push(&rows, (struct named_path){path, path_file_name(path)}));
+        named_path_vec_add(&rows, (struct named_path){path, path_file_name(path)});
     }
     struct table table = TABLE(key, module_columns, rows.items, rows.len);
     table.column_count = column_count;
     view_table(view, &table);
-    return ERR_OK;
 }
 
-static MUST_USE enum err write_code(struct view *view)
+static void write_code(struct view *view)
 {
     const struct code_tables *tables = &view->tables;
     json_key_object(view->w, "code");
@@ -128,10 +128,9 @@ static MUST_USE enum err write_code(struct view *view)
                             tables->functions.len));
     view_table(view, &TABLE("locations", location_columns, tables->locations.items,
                             tables->locations.len));
-    TRY(write_paths(view, "modules", &tables->modules, 2));
-    TRY(write_paths(view, "files", &tables->files, 1));
+    write_paths(view, "modules", &tables->modules, 2);
+    write_paths(view, "files", &tables->files, 1);
     json_end_object(view->w);
-    return ERR_OK;
 }
 
 static const struct column frame_columns[] = {
@@ -141,13 +140,13 @@ static const struct column frame_columns[] = {
 
 enum err view_end(struct view *view)
 {
-    enum err outcome = view->failed ? ERR_NO_MEMORY : view->is_full ? ERR_LIMIT : ERR_OK;
+    const bool is_full = view->is_full;
     if (view->has_frames) {
         view_table(view, &TABLE("frames", frame_columns, view->frames.items, view->frames.len));
     }
-    if (view->has_code && outcome == ERR_OK) {
-        outcome = view->tables.failed ? ERR_NO_MEMORY : write_code(view);
+    if (view->has_code) {
+        write_code(view);
     }
     view_release(view);
-    return outcome;
+    return is_full ? ERR_LIMIT : memory_end_result();
 }

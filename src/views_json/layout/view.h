@@ -74,7 +74,6 @@ struct view {
     struct view_frame_vec frames;
     bool has_code;   // the answer has the tables `code`, even if they are empty
     bool has_frames; // the answer has the table `frames`
-    bool failed;     // out of memory: view_end() reports it
     bool is_full;    // more than VIEW_FRAMES_MAX frames: view_end() reports it
 };
 
@@ -83,8 +82,9 @@ struct view {
 // Release what a failed writer left behind.
 void view_release(struct view *view);
 
-// End an answer: in columns, write `frames` and `code`. ERR_NO_MEMORY, also for earlier failures;
-// ERR_LIMIT: too many frames.
+// End an answer: in columns, write `frames` and `code`. ERR_NO_MEMORY, also if memory has ended
+// since memory_end_forget (host/containers/memory_end.h): writers need not hand it on. ERR_LIMIT:
+// too many frames.
 enum err view_end(struct view *view) MUST_USE;
 
 // Write a view as a separate object under `key`.

@@ -15,7 +15,7 @@ static const struct recording *recording_of(const struct view *view, enum side s
 bool view_is_sampled(const struct view *view, enum side side)
 {
     const struct recording *recording = recording_of(view, side);
-    return recording != NULL && sampling_of(recording).bytes != 0;
+    return recording != NULL && sampling_has_errors(recording);
 }
 
 bool view_has_column(const struct view *view, const struct table *table, size_t column)

@@ -174,9 +174,7 @@ static void add_frames(struct view *view, const struct frame_list *frames)
         const struct view_frame frame = {
             .location = code_tables_location(tables_of(view), SIDE_NEW, at.location),
             .inlined = at.is_inlined};
-        if (view_frame_vec_push(&view->frames, frame) != ERR_OK) {
-            view->failed = true;
-        }
+        view_frame_vec_add(&view->frames, frame);
     }
 }
 

@@ -95,15 +95,14 @@ static int compare_keys(const void *left, const void *right, void *context)
                ?: order_u64(a, b);
 }
 
-static MUST_USE enum err rank_functions(struct keyed_table *table)
+static void rank_functions(struct keyed_table *table)
 {
     for (uint32_t key = 0; key < table->pairs.len; key++) {
         if (costs_any(&table->costs.inclusive.items[key])) {
-            TRY(u32_vec_push(&table->order, key));
+            u32_vec_add(&table->order, key);
         }
     }
     u32_vec_sort_by(&table->order, compare_keys, table->costs.inclusive.items);
-    return ERR_OK;
 }
 
 static MUST_USE enum err
@@ -129,7 +128,7 @@ build_graph(const struct view *view, enum call_tree_frames frames, struct call_g
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         struct keyed_table *table = tables[i];
         TRY(keyed_costs_build(&graph->tree, &table->keys, table->pairs.len, &table->costs));
-        TRY(rank_functions(table));
+        rank_functions(table);
     }
     return keyed_costs_take_sites(view->selection, &graph->line_keys, &graph->lines.costs);
 }
@@ -154,8 +153,7 @@ static uint32_t union_id(const struct view *view, uint32_t function)
     return function != REC_NONE ? view->code->ids[SIDE_NEW].items[function] : REC_NONE;
 }
 
-static MUST_USE enum err
-write_edges(struct view *view, const struct keyed_table *edges, size_t limit)
+static void write_edges(struct view *view, const struct keyed_table *edges, size_t limit)
 {
     CLEANUP(edge_row_vec_release) struct edge_row_vec rows = {0};
     for (size_t i = 0; i < limited_u64(edges->order.len, limit); i++) {
@@ -165,10 +163,9 @@ write_edges(struct view *view, const struct keyed_table *edges, size_t limit)
             .callee = union_id(view, edges->pairs.items[key].second),
             .inclusive = &edges->costs.inclusive.items[key],
         };
-        TRY(edge_row_vec_push(&rows, row));
+        edge_row_vec_add(&rows, row);
     }
     view_table(view, &TABLE("edges", edge_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 struct place_row {
@@ -188,11 +185,11 @@ static const struct column place_columns[] = {
 };
 
 // `location_of` is by key. NULL: the first number of the key is the location.
-static MUST_USE enum err write_places(struct view *view,
-                                      const char *name,
-                                      const struct keyed_table *places,
-                                      const uint32_t *location_of,
-                                      size_t limit)
+static void write_places(struct view *view,
+                         const char *name,
+                         const struct keyed_table *places,
+                         const uint32_t *location_of,
+                         size_t limit)
 {
     CLEANUP(place_row_vec_release) struct place_row_vec rows = {0};
     for (size_t i = 0; i < limited_u64(places->order.len, limit); i++) {
@@ -203,10 +200,9 @@ static MUST_USE enum err write_places(struct view *view,
             .self = &places->costs.self.items[key],
             .inclusive = &places->costs.inclusive.items[key],
         };
-        TRY(place_row_vec_push(&rows, row));
+        place_row_vec_add(&rows, row);
     }
     view_table(view, &TABLE(name, place_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 enum err view_call_graph(struct view *view, enum call_tree_frames frames, size_t limit)
@@ -216,7 +212,8 @@ enum err view_call_graph(struct view *view, enum call_tree_frames frames, size_t
     json_key_u64(view->w, "total_edges", graph.edges.order.len);
     json_key_u64(view->w, "total_locations", graph.locations.order.len);
     json_key_u64(view->w, "total_lines", graph.lines.order.len);
-    TRY(write_edges(view, &graph.edges, limit));
-    TRY(write_places(view, "locations", &graph.locations, NULL, limit));
-    return write_places(view, "lines", &graph.lines, graph.line_location.items, limit);
+    write_edges(view, &graph.edges, limit);
+    write_places(view, "locations", &graph.locations, NULL, limit);
+    write_places(view, "lines", &graph.lines, graph.line_location.items, limit);
+    return ERR_OK;
 }

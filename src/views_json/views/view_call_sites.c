@@ -160,10 +160,10 @@ stacks_of(const struct view *view, const struct call_sites_options *options, uin
 }
 
 // `options` names the sites.
-static MUST_USE enum err collect_alone(const struct view *view,
-                                       const struct call_sites_options *options,
-                                       const struct u32_vec *ids,
-                                       struct site_row_vec *out)
+static void collect_alone(const struct view *view,
+                          const struct call_sites_options *options,
+                          const struct u32_vec *ids,
+                          struct site_row_vec *out)
 {
     for (size_t i = 0; i < limited_u64(ids->len, options->limit); i++) {
         const struct call_site *site = &options->sites->sites.items[ids->items[i]];
@@ -172,9 +172,8 @@ static MUST_USE enum err collect_alone(const struct view *view,
                                      .stack_count = stacks_of(view, options, ids->items[i]),
                                      .site = ids->items[i],
                                      .costs = site->costs};
-        TRY(site_row_vec_push(out, row));
+        site_row_vec_add(out, row);
     }
-    return ERR_OK;
 }
 
 enum err
@@ -184,7 +183,7 @@ view_site_list(struct view *view, const char *key, const struct call_sites_optio
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     CLEANUP(site_row_vec_release) struct site_row_vec rows = {0};
     TRY(call_sites_ranked(sites, view->sort, &ids));
-    TRY(collect_alone(view, options, &ids, &rows));
+    collect_alone(view, options, &ids, &rows);
     return write_sites(view, key, &rows, sites, options);
 }
 
@@ -268,6 +267,6 @@ enum err view_call_sites(struct view *view, const struct call_sites_options *opt
     TRY(call_sites_ranked(&sites, view->sort, &ids));
     json_key_u64(view->w, "total_count", ids.len);
     own.sites = &sites;
-    TRY(collect_alone(view, &own, &ids, &rows));
+    collect_alone(view, &own, &ids, &rows);
     return write_sites(view, "sites", &rows, &sites, options);
 }

@@ -222,7 +222,7 @@ enum err view_diff(struct view *view, const struct diff_view_options *options)
     json_key_double(view->w, "threshold", options->threshold);
     json_key_bool(view->w, "grew", diff_has_grown(options->findings));
     write_findings(view, options);
-    TRY(view_finding_changes(view, "finding_changes", options->finding_changes));
+    view_finding_changes(view, "finding_changes", options->finding_changes);
     write_renames(view);
     json_key_object(view->w, "changes");
     for (size_t i = 0; i < options->cost_count; i++) {

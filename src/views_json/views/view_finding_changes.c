@@ -34,8 +34,7 @@ static const struct column change_columns[] = {
     COLUMN(CELL_U32, finding_change_row, thread_id),
 };
 
-enum err
-view_finding_changes(struct view *view, const char *key, const struct finding_changes *changes)
+void view_finding_changes(struct view *view, const char *key, const struct finding_changes *changes)
 {
     CLEANUP(finding_change_row_vec_release) struct finding_change_row_vec rows = {0};
     for (size_t i = 0; i < changes->items.len; i++) {
@@ -53,10 +52,9 @@ view_finding_changes(struct view *view, const char *key, const struct finding_ch
             .place = {side, finding->location},
             .change = change->change,
         };
-        TRY(finding_change_row_vec_push(&rows, row));
+        finding_change_row_vec_add(&rows, row);
     }
     view_table(view, &TABLE(key, change_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 enum err view_findings_compared(struct view *view, const char *key)
@@ -71,5 +69,6 @@ enum err view_findings_compared(struct view *view, const char *key)
     TRY(diff_build(view->code, view->selection, view->old_selection, plain, &diff));
     TRY(finding_changes_build(&diff, view->selection, view->old_selection,
                               (double)DIFF_THRESHOLD_USUAL / DIFF_THRESHOLD_UNIT, &changes));
-    return view_finding_changes(view, key, &changes);
+    view_finding_changes(view, key, &changes);
+    return ERR_OK;
 }

@@ -154,10 +154,10 @@ static const struct column module_columns[] = {
 };
 
 // Add a module. `id` is REC_NONE for code outside any file, whose coverage is the last entry.
-static MUST_USE enum err add_module(const struct profile *profile,
-                                    const struct module_coverage_vec *coverage,
-                                    const struct group *group,
-                                    struct module_row_vec *out)
+static void add_module(const struct profile *profile,
+                       const struct module_coverage_vec *coverage,
+                       const struct group *group,
+                       struct module_row_vec *out)
 {
     struct module_row row = {.path = "",
                              .name = "",
@@ -176,7 +176,7 @@ static MUST_USE enum err add_module(const struct profile *profile,
         row.symbol_source = profile_module_source(profile, group->id);
         row.symbol_advice = profile_module_advice(profile, group->id);
     }
-    return module_row_vec_push(out, row);
+    module_row_vec_add(out, row);
 }
 
 static MUST_USE enum err
@@ -186,7 +186,7 @@ write_modules(struct view *view, const struct group_vec *groups, bool has_costs)
     CLEANUP(module_row_vec_release) struct module_row_vec rows = {0};
     TRY(coverage_build(view->profile, &coverage));
     for (size_t i = 0; i < groups->len; i++) {
-        TRY(add_module(view->profile, &coverage, &groups->items[i], &rows));
+        add_module(view->profile, &coverage, &groups->items[i], &rows);
     }
     const struct table facts = TABLE("modules", module_facts, rows.items, rows.len);
     const struct table whole = TABLE("modules", module_columns, rows.items, rows.len);
@@ -231,7 +231,6 @@ write_group_text(struct view *view,
     const struct group_row *group = row;
     CLEANUP(strbuf_release) struct strbuf text = {0};
     append(group->groups, group->index, &text);
-    view->failed |= text.failed;
     json_value_string(view->w, strbuf_text(&text));
 }
 

@@ -38,7 +38,7 @@ static struct bucket_row row_of_bucket(uint32_t bucket)
         .bucket = bucket, .low = bucket_range_low(range), .high = bucket_range_high(range)};
 }
 
-static MUST_USE enum err write_buckets(struct view *view, const struct histogram *histogram)
+static void write_buckets(struct view *view, const struct histogram *histogram)
 {
     CLEANUP(bucket_row_vec_release) struct bucket_row_vec rows = {0};
     const struct sampling sampling = sampling_of(&view->profile->recording);
@@ -49,10 +49,9 @@ static MUST_USE enum err write_buckets(struct view *view, const struct histogram
         row.amount = histogram->total.items[i];
         row.blocks_error = costs_get(&errors, COST_ALLOCATIONS);
         row.bytes_error = costs_get(&errors, COST_ALLOCATED_BYTES);
-        TRY(bucket_row_vec_push(&rows, row));
+        bucket_row_vec_add(&rows, row);
     }
     view_table(view, &TABLE("buckets", bucket_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 // Write two arrays with a number for each bucket.
@@ -93,7 +92,7 @@ enum err view_histogram(struct view *view, const struct histogram_options *optio
                         &histogram));
     view->has_code = view->layout == VIEW_COLUMNS;
     json_key_string(view->w, "unit", options->of == HISTOGRAM_SIZES ? "bytes" : "milliseconds");
-    TRY(write_buckets(view, &histogram));
+    write_buckets(view, &histogram);
     write_top(view, &histogram);
     json_key_object(view->w, "rest");
     write_amounts(view->w, &histogram.rest);
@@ -113,14 +112,13 @@ static void axis_cover(struct axis *axis, uint32_t bucket)
     axis->end = bucket + 1 > axis->end ? bucket + 1 : axis->end;
 }
 
-static MUST_USE enum err write_axis(struct view *view, const char *key, struct axis axis)
+static void write_axis(struct view *view, const char *key, struct axis axis)
 {
     CLEANUP(bucket_row_vec_release) struct bucket_row_vec rows = {0};
     for (uint32_t bucket = axis.first; bucket < axis.end; bucket++) {
-        TRY(bucket_row_vec_push(&rows, row_of_bucket(bucket)));
+        bucket_row_vec_add(&rows, row_of_bucket(bucket));
     }
     view_table(view, &TABLE(key, axis_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 struct cell_row {
@@ -163,8 +161,8 @@ enum err view_size_lifetime(struct view *view)
         TRY(cell_row_vec_push(
             &rows, (struct cell_row){.cell = cell, .error = costs_get(&errors, COST_ALLOCATIONS)}));
     }
-    TRY(write_axis(view, "sizes", sizes));
-    TRY(write_axis(view, "lifetimes", lifetimes));
+    write_axis(view, "sizes", sizes);
+    write_axis(view, "lifetimes", lifetimes);
     view_table(view, &TABLE("cells", cell_columns, rows.items, rows.len));
     json_key_u64(view->w, "certain_blocks", certain);
     json_key_u64(view->w, "total_blocks", total);

@@ -85,10 +85,10 @@ static struct leak_row row_of(const struct growth *growth,
 
 // Append the history of one row: its highest live bytes in each part of the run, in hundredths of
 // the highest of all parts.
-static MUST_USE enum err push_history(const struct growth *growth,
-                                      uint32_t group,
-                                      struct timeline_point_vec *points,
-                                      struct u64_vec *out)
+static void push_history(const struct growth *growth,
+                         uint32_t group,
+                         struct timeline_point_vec *points,
+                         struct u64_vec *out)
 {
     uint64_t parts[HISTORY_PARTS] = {0};
     uint64_t highest = 1;
@@ -99,9 +99,8 @@ static MUST_USE enum err push_history(const struct growth *growth,
         highest = max_u64(highest, *part);
     }
     for (size_t i = 0; i < HISTORY_PARTS; i++) {
-        TRY(u64_vec_push(out, (uint64_t)((double)parts[i] / (double)highest * 100)));
+        u64_vec_add(out, (uint64_t)((double)parts[i] / (double)highest * 100));
     }
-    return ERR_OK;
 }
 
 // Write the history of each row of the table, for pages that draw it.
@@ -118,7 +117,7 @@ write_history(struct view *view, const struct growth *growth, const struct leaks
         const struct growth_entry *entry = &growth->entries.items[i];
         if (recording->slice_count >= HISTORY_PARTS &&
             (!options->has_class || entry->class == options->class)) {
-            TRY(push_history(growth, entry->group, &points, &history));
+            push_history(growth, entry->group, &points, &history);
         }
     }
     json_key_u64(view->w, "history_parts", HISTORY_PARTS);

@@ -21,7 +21,7 @@ static const struct column node_columns[] = {
     COLUMN(CELL_BOOL, node_row, inlined),
 };
 
-static MUST_USE enum err write_nodes(struct view *view, const struct call_tree *tree)
+static void write_nodes(struct view *view, const struct call_tree *tree)
 {
     CLEANUP(node_row_vec_release) struct node_row_vec rows = {0};
     for (size_t i = 0; i < tree->nodes.len; i++) {
@@ -31,10 +31,9 @@ static MUST_USE enum err write_nodes(struct view *view, const struct call_tree *
             .place = {SIDE_NEW, i > 0 ? node->location : REC_NONE},
             .inlined = node->is_inlined,
         };
-        TRY(node_row_vec_push(&rows, row));
+        node_row_vec_add(&rows, row);
     }
     view_table(view, &TABLE("nodes", node_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 struct cost_row {
@@ -52,18 +51,17 @@ static const struct column row_columns[] = {
     COLUMN_ERRORS("errors", CELL_ERRORS, cost_row, costs),
 };
 
-enum err view_rows(struct view *view, const struct call_tree *tree)
+void view_rows(struct view *view, const struct call_tree *tree)
 {
     const struct selection *selection = view->selection;
     CLEANUP(cost_row_vec_release) struct cost_row_vec rows = {0};
-    TRY(write_nodes(view, tree));
+    write_nodes(view, tree);
     for (size_t i = 0; i < selection->rows.len; i++) {
         const struct rec_row *row = &view->profile->recording.rows[selection->rows.items[i]];
         const struct cost_row cost_row = {.thread = row->thread,
                                           .node = tree->row_nodes.items[i],
                                           .costs = selection_costs(selection, i)};
-        TRY(cost_row_vec_push(&rows, cost_row));
+        cost_row_vec_add(&rows, cost_row);
     }
     view_table(view, &TABLE("rows", row_columns, rows.items, rows.len));
-    return ERR_OK;
 }

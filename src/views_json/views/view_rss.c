@@ -28,7 +28,7 @@ static void forget_figure(uint64_t *value, bool is_known)
 }
 
 // Write figures that were not sampled as unknown, not as 0.
-static MUST_USE enum err write_samples(struct view *view, const struct rss_breakdown *rss_breakdown)
+static void write_samples(struct view *view, const struct rss_breakdown *rss_breakdown)
 {
     CLEANUP(rss_breakdown_sample_vec_release) struct rss_breakdown_sample_vec rows = {0};
     const struct rss_breakdown_knows knows = rss_breakdown_knows(rss_breakdown);
@@ -45,10 +45,9 @@ static MUST_USE enum err write_samples(struct view *view, const struct rss_break
         forget_figure(&row.mapped_bytes, knows.areas);
         forget_figure(&row.live_bytes, row.has_live);
         forget_figure(&row.other_anonymous_bytes, row.has_live && knows.kinds);
-        TRY(rss_breakdown_sample_vec_push(&rows, row));
+        rss_breakdown_sample_vec_add(&rows, row);
     }
     view_table(view, &TABLE("samples", sample_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 static const struct column kind_columns[] = {
@@ -166,23 +165,22 @@ static const struct column survivor_columns[] = {
 };
 
 // Write the survivors of the breakdowns that list their mappings.
-static MUST_USE enum err write_survivors(struct view *view,
-                                         const struct rss_breakdown *rss_breakdown,
-                                         const struct flag_vec *details)
+static void write_survivors(struct view *view,
+                            const struct rss_breakdown *rss_breakdown,
+                            const struct flag_vec *details)
 {
     CLEANUP(survivor_row_vec_release) struct survivor_row_vec rows = {0};
     for (size_t i = 0; i < rss_breakdown->splits.len; i++) {
         const struct rss_breakdown_split *split = &rss_breakdown->splits.items[i];
         for (size_t k = 0; details->items[i] != 0 && k < split->survivors.len; k++) {
             const struct rss_breakdown_survivor *survivor = &split->survivors.items[k];
-            TRY(survivor_row_vec_push(
-                &rows, (struct survivor_row){.time_ms = split->time_ms,
-                                             .survivor = *survivor,
-                                             .place = {SIDE_NEW, survivor->location}}));
+            survivor_row_vec_add(&rows,
+                                 (struct survivor_row){.time_ms = split->time_ms,
+                                                       .survivor = *survivor,
+                                                       .place = {SIDE_NEW, survivor->location}});
         }
     }
     view_table(view, &TABLE("survivors", survivor_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 // An allocator in one breakdown.
@@ -278,10 +276,10 @@ static const struct column breakdown_columns[] = {
     COLUMN_WHEN(WHEN_COLUMNS, CELL_U64, breakdown_row, mapping_count),
 };
 
-static MUST_USE enum err list_breakdowns(const struct view *view,
-                                         const struct rss_breakdown *rss_breakdown,
-                                         const struct flag_vec *details,
-                                         struct breakdown_row_vec *out)
+static void list_breakdowns(const struct view *view,
+                            const struct rss_breakdown *rss_breakdown,
+                            const struct flag_vec *details,
+                            struct breakdown_row_vec *out)
 {
     uint64_t mappings = 0;
     for (size_t i = 0; i < rss_breakdown->splits.len; i++) {
@@ -300,9 +298,8 @@ static MUST_USE enum err list_breakdowns(const struct view *view,
             .mapping_count = details->items[i] != 0 ? split->parts.len : 0,
         };
         mappings += row.mapping_count;
-        TRY(breakdown_row_vec_push(out, row));
+        breakdown_row_vec_add(out, row);
     }
-    return ERR_OK;
 }
 
 // Write each breakdown with its mappings.
@@ -332,11 +329,11 @@ enum err view_rss(struct view *view,
     CLEANUP(mapping_list_release) struct mapping_list list = {0};
     json_key_u64(view->w, "peak_rss_bytes", rss_breakdown->peak_rss_bytes);
     json_key_u64(view->w, "peak_rss_ms", rss_breakdown->peak_rss_ms);
-    TRY(write_samples(view, rss_breakdown));
+    write_samples(view, rss_breakdown);
     write_kinds(view);
-    TRY(write_survivors(view, rss_breakdown, details));
+    write_survivors(view, rss_breakdown, details);
     TRY(write_allocators(view, rss_breakdown, details));
-    TRY(list_breakdowns(view, rss_breakdown, details, &rows));
+    list_breakdowns(view, rss_breakdown, details, &rows);
     const struct table table = TABLE("breakdowns", breakdown_columns, rows.items, rows.len);
     if (view_nests(view)) {
         return write_nested(view, &table, rss_breakdown, details);

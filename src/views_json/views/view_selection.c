@@ -167,7 +167,7 @@ static const struct column rule_columns[] = {
 
 DEFINE_VEC(rule_row_vec, struct rule_row);
 
-enum err view_suppressions(struct view *view)
+void view_suppressions(struct view *view)
 {
     const struct suppressions *rules = view->filter->suppressions;
     const struct suppression_match_vec *matches = &view->selection->matches;
@@ -177,8 +177,7 @@ enum err view_suppressions(struct view *view)
                                      .source =
                                          suppression_source_name(rules->rules.items[i].source),
                                      .match = matches->items[i]};
-        TRY(rule_row_vec_push(&rows, row));
+        rule_row_vec_add(&rows, row);
     }
     view_table(view, &TABLE("suppressions", rule_columns, rows.items, rows.len));
-    return ERR_OK;
 }

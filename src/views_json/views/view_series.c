@@ -57,7 +57,7 @@ static void forget_unknown(struct point_row *row, uint64_t known)
 
 // The highest level within a slice is recorded for the whole heap only. For a part, it is the
 // higher of the levels at both ends.
-enum err view_points(struct view *view, const struct points_options *options)
+void view_points(struct view *view, const struct points_options *options)
 {
     CLEANUP(point_row_vec_release) struct point_row_vec rows = {0};
     const struct rec_slice *slices = view->profile->recording.slices;
@@ -75,11 +75,10 @@ enum err view_points(struct view *view, const struct points_options *options)
         row.error = timeline_point_error(&errors, &row.point);
         row.live_max_bytes_error = timeline_highest_error(&errors, row.live_max_bytes);
         forget_unknown(&row, options->known);
-        TRY(point_row_vec_push(&rows, row));
+        point_row_vec_add(&rows, row);
         before = after;
     }
     view_table(view, &TABLE("points", point_columns, rows.items, rows.len));
-    return ERR_OK;
 }
 
 // Write the errors of values, if they are known.
@@ -131,10 +130,9 @@ enum err view_series(struct view *view, const struct series_options *options)
                          &series));
     view->has_code = view->layout == VIEW_COLUMNS;
     json_key_u64(view->w, "slice_ms", recording->slice_ms);
-    TRY(view_points(view,
-                    &(struct points_options){.points = &series.timeline.points,
-                                             .slice_ms = recording->slice_ms,
-                                             .known = ~(uint64_t)view_unknown(view, SIDE_NEW)}));
+    view_points(view, &(struct points_options){.points = &series.timeline.points,
+                                               .slice_ms = recording->slice_ms,
+                                               .known = ~(uint64_t)view_unknown(view, SIDE_NEW)});
     json_key_string(view->w, "value", options->value_name);
     write_top(view, &series);
     view_numbers(view, "rest", series.rest.items, series.rest.len);

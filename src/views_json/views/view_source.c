@@ -15,20 +15,18 @@ static bool find_file(const struct profile *profile, const char *path, uint32_t 
 }
 
 // Add the lines of the file that frames of the profile name.
-static MUST_USE enum err
-add_lines(const struct profile *profile, const char *path, struct u32_vec *lines)
+static void add_lines(const struct profile *profile, const char *path, struct u32_vec *lines)
 {
     const struct code_location_vec *locations = &profile->code.locations;
     uint32_t file;
     if (!find_file(profile, path, &file)) {
-        return ERR_OK;
+        return;
     }
     for (size_t i = 0; i < locations->len; i++) {
         if (locations->items[i].file == file) {
-            TRY(u32_vec_push(lines, locations->items[i].line));
+            u32_vec_add(lines, locations->items[i].line);
         }
     }
-    return ERR_OK;
 }
 
 struct line_row {
@@ -116,8 +114,10 @@ enum err view_source_lines(struct view *view, const char *path)
     CLEANUP(keyed_costs_release) struct keyed_costs new = {0};
     CLEANUP(keyed_costs_release) struct keyed_costs old = {0};
     CLEANUP(line_row_vec_release) struct line_row_vec rows = {0};
-    TRY(add_lines(view->profile, path, &lines));
-    TRY(old_profile(view) != NULL ? add_lines(old_profile(view), path, &lines) : ERR_OK);
+    add_lines(view->profile, path, &lines);
+    if (old_profile(view) != NULL) {
+        add_lines(old_profile(view), path, &lines);
+    }
     u32_vec_sort_once(&lines);
     TRY(sum_lines(view->selection, path, &lines, &new));
     TRY(sum_lines(view->old_selection, path, &lines, &old));

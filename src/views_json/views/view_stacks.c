@@ -87,7 +87,7 @@ enum err view_stacks(struct view *view, const struct stacks_options *options)
 // Two recordings
 
 // Find the stacks with any of `sort` on either side, highest score first.
-static MUST_USE enum err
+static void
 find_pairs(const struct view *view, const struct tree_view *tree, struct found_stack_vec *out)
 {
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
@@ -95,11 +95,10 @@ find_pairs(const struct view *view, const struct tree_view *tree, struct found_s
         uint64_t old = costs_get(tree_costs_self(&tree->costs[SIDE_OLD], node), view->sort);
         if (new > 0 || old > 0) {
             const struct found_stack pair = {node, side_score_of(view->score, new, old)};
-            TRY(found_stack_vec_push(out, pair));
+            found_stack_vec_add(out, pair);
         }
     }
     found_stack_vec_sort(out, compare_stacks);
-    return ERR_OK;
 }
 
 // Count the wrapper frames before the call site's frame, innermost first.
@@ -138,25 +137,23 @@ static const struct column pair_columns[] = {
     COLUMN(CELL_U32, stack_row, site_frame),
 };
 
-static MUST_USE enum err
-add_pair_frames(const struct tree_view *tree, uint32_t node, struct pair_frame_vec *out)
+static void add_pair_frames(const struct tree_view *tree, uint32_t node, struct pair_frame_vec *out)
 {
     for (; node != 0; node = tree->nodes.items[node].parent) {
         const struct pair_frame frame = {.function = tree->functions.items[node],
                                          .inlined = tree->nodes.items[node].is_inlined};
-        TRY(pair_frame_vec_push(out, frame));
+        pair_frame_vec_add(out, frame);
     }
-    return ERR_OK;
 }
 
-enum err view_stack_pairs(struct view *view,
-                          const struct tree_view *tree,
-                          const struct stacks_options *options)
+void view_stack_pairs(struct view *view,
+                      const struct tree_view *tree,
+                      const struct stacks_options *options)
 {
     CLEANUP(found_stack_vec_release) struct found_stack_vec pairs = {0};
     CLEANUP(stack_row_vec_release) struct stack_row_vec rows = {0};
     CLEANUP(pair_frame_vec_release) struct pair_frame_vec frames = {0};
-    TRY(find_pairs(view, tree, &pairs));
+    find_pairs(view, tree, &pairs);
     for (size_t i = options->first; i < pairs.len && i - options->first < options->limit; i++) {
         uint32_t node = pairs.items[i].node;
         const struct stack_row row = {.costs = tree_costs_self(&tree->costs[SIDE_NEW], node),
@@ -164,11 +161,10 @@ enum err view_stack_pairs(struct view *view,
                                       .site_frame = count_wrapper_frames(tree, node),
                                       .frame_first = frames.len,
                                       .frame_count = tree->nodes.items[node].depth};
-        TRY(stack_row_vec_push(&rows, row));
-        TRY(add_pair_frames(tree, node, &frames));
+        stack_row_vec_add(&rows, row);
+        add_pair_frames(tree, node, &frames);
     }
     json_key_u64(view->w, "total_count", pairs.len);
     view_table(view, &TABLE("stacks", pair_columns, rows.items, rows.len));
     view_table(view, &TABLE("frames", pair_frame_columns, frames.items, frames.len));
-    return ERR_OK;
 }

@@ -56,7 +56,7 @@ enum err view_summary(struct view *view, const struct summary_options *options) 
 enum err view_health(struct view *view) MUST_USE;
 
 // `nodes`, the tree of all call stacks, and `rows`, the costs of each stack on each thread.
-enum err view_rows(struct view *view, const struct call_tree *tree) MUST_USE;
+void view_rows(struct view *view, const struct call_tree *tree);
 
 // The call sites with the most of view->sort.
 enum err view_call_sites(struct view *view, const struct call_sites_options *options) MUST_USE;
@@ -105,9 +105,9 @@ struct stacks_options {
 enum err view_stacks(struct view *view, const struct stacks_options *options) MUST_USE;
 
 // The call stacks of two recordings, matched by function. `tree` is of both.
-enum err view_stack_pairs(struct view *view,
-                          const struct tree_view *tree,
-                          const struct stacks_options *options) MUST_USE;
+void view_stack_pairs(struct view *view,
+                      const struct tree_view *tree,
+                      const struct stacks_options *options);
 
 // Whether any frame is in this source file. view_source_lines writes the table `lines`: the costs
 // of each line.
@@ -128,7 +128,7 @@ struct points_options {
 };
 
 // The table `points`: the time slices of the run.
-enum err view_points(struct view *view, const struct points_options *options) MUST_USE;
+void view_points(struct view *view, const struct points_options *options);
 
 enum err view_series(struct view *view, const struct series_options *options) MUST_USE;
 
@@ -155,7 +155,7 @@ struct leaks_options {
 enum err view_leaks(struct view *view, const struct leaks_options *options) MUST_USE;
 
 // The table `suppressions`: every rule and what it suppressed.
-enum err view_suppressions(struct view *view) MUST_USE;
+void view_suppressions(struct view *view);
 
 // The parts of resident memory: samples, and breakdowns by kind. `details`, by breakdown of the
 // rss_breakdown, selects the breakdowns that list their mappings.
@@ -192,9 +192,9 @@ enum err view_findings(struct view *view, const struct summary *summary) MUST_US
 
 // What became of each finding, as the table `key`. The second builds the changes, and writes null
 // without an old selection.
-enum err view_finding_changes(struct view *view,
-                              const char *key,
-                              const struct finding_changes *changes) MUST_USE;
+void view_finding_changes(struct view *view,
+                          const char *key,
+                          const struct finding_changes *changes);
 enum err view_findings_compared(struct view *view, const char *key) MUST_USE;
 
 // The changes from the old recording to the new one, and the findings among them.
