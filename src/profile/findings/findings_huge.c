@@ -44,7 +44,7 @@ static void append_cure(const struct findings_builder *builder,
                         uint32_t location,
                         struct strbuf *out)
 {
-    const char *allocator = profile_string(builder->selection->profile, most->allocator);
+    const char *allocator = rss_allocator_name(builder->selection->profile, most->allocator);
     if (location != REC_NONE) {
         finding_append_site(builder, out, location);
         strbuf_printf(out, " mapped %s of it: madvise(MADV_NOHUGEPAGE) keeps single pages there.",

@@ -166,6 +166,16 @@ static void other_memory_has_its_cure(void **state)
     }
 }
 
+// Note that a function of an allocator was hooked in a module. The recording's owner has its hooks.
+static void
+add_hook(struct profile *profile, struct rec_hook *hook, const char *module, const char *allocator)
+{
+    *hook = (struct rec_hook){.module = string_of(profile, module),
+                              .allocator = string_of(profile, allocator)};
+    profile->recording.hooks = hook;
+    profile->recording.hook_count = 1;
+}
+
 // A part of 40 MiB of a drawn split of 64 MiB is in huge pages.
 static void huge_pages_without_content_are_stated(void **state)
 {
@@ -175,28 +185,39 @@ static void huge_pages_without_content_are_stated(void **state)
         const char *allocator;
         bool is_mapped; // by load
         uint64_t blank_bytes;
-        const char *words; // NULL: no finding
+        const char *words;  // NULL: no finding
+        const char *inside; // the allocator whose functions were hooked in the module; NULL: none
     } cases[] = {
         {REC_PART_MAPPED, "", true, 32 << 20,
-         "load (a.c:7) mapped 32.0 MiB of it: madvise(MADV_NOHUGEPAGE) keeps single pages there."},
+         "load (a.c:7) mapped 32.0 MiB of it: madvise(MADV_NOHUGEPAGE) keeps single pages there.",
+         NULL},
         {REC_PART_LIVE, "libc.so.6", false, 32 << 20,
          "Most of it is heap: prctl(PR_SET_THP_DISABLE) keeps single pages there, and so does "
-         "GLIBC_TUNABLES without glibc.malloc.hugetlb."},
+         "GLIBC_TUNABLES without glibc.malloc.hugetlb.",
+         NULL},
         {REC_PART_KEPT, "libjemalloc.so.2", false, 32 << 20,
-         "Most of it is heap: MALLOC_CONF=thp:never keeps single pages there."},
+         "Most of it is heap: MALLOC_CONF=thp:never keeps single pages there.", NULL},
         {REC_PART_KEPT, "libmimalloc.so.2", false, 32 << 20,
-         "Most of it is heap: MIMALLOC_ALLOW_LARGE_OS_PAGES=0 keeps single pages there."},
-        {REC_PART_REST, "", false, 32 << 20, "prctl(PR_SET_THP_DISABLE) keeps single pages."},
-        {REC_PART_MAPPED, "", true, (8 << 20) - 1, NULL}, // of 64 MiB
-        {REC_PART_MAPPED, "", true, 0, NULL},
+         "Most of it is heap: MIMALLOC_ALLOW_LARGE_OS_PAGES=0 keeps single pages there.", NULL},
+        {REC_PART_LIVE, "server", false, 32 << 20,
+         "Most of it is heap: MALLOC_CONF=thp:never keeps single pages there.", "jemalloc"},
+        {REC_PART_REST, "", false, 32 << 20, "prctl(PR_SET_THP_DISABLE) keeps single pages.", NULL},
+        {REC_PART_MAPPED, "", true, (8 << 20) - 1, NULL, NULL}, // of 64 MiB
+        {REC_PART_MAPPED, "", true, 0, NULL, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(findings_release) struct findings findings = {0};
         drawn_profile_open(
-            "libc.so.6;libjemalloc.so.2;libmimalloc.so.2;load(a.c:7) 1 8 0 0 0 0 1 8 8\n", &drawn);
+            "libc.so.6;libjemalloc.so.2;libmimalloc.so.2;server;jemalloc;load(a.c:7) 1 8 0 0 0 0 1 "
+            "8 8\n",
+            &drawn);
         const struct recording *recording = &drawn.profile->recording;
         const char *allocator = cases[i].allocator;
+        struct rec_hook hook;
+        if (cases[i].inside != NULL) {
+            add_hook(drawn.profile, &hook, allocator, cases[i].inside);
+        }
         struct rss_breakdown_part parts[] = {
             {.kind = REC_PART_STACK, .node = REC_NONE, .rss_bytes = 1 << 20},
             {.kind = cases[i].kind,

@@ -4,8 +4,7 @@
 #include "base/order.h"
 #include "host/os/file.h"
 
-// Return the name of a module's allocator.
-static const char *name_of(const struct profile *profile, rec_string module)
+const char *rss_allocator_name(const struct profile *profile, rec_string module)
 {
     const struct recording *recording = &profile->recording;
     for (size_t i = 0; i < recording->hook_count; i++) {
@@ -28,7 +27,8 @@ static enum err find_allocator(const struct profile *profile,
     }
     if (i == all->len) {
         TRY(rss_allocator_vec_push(
-            all, (struct rss_allocator){.module = module, .name = name_of(profile, module)}));
+            all,
+            (struct rss_allocator){.module = module, .name = rss_allocator_name(profile, module)}));
     }
     *out = i;
     return ERR_OK;

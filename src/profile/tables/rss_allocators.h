@@ -26,6 +26,9 @@ struct rss_allocator {
 
 DEFINE_VEC(rss_allocator_vec, struct rss_allocator);
 
+// The name of a module's allocator: of the one whose functions were hooked in it, else the file's.
+const char *rss_allocator_name(const struct profile *profile, rec_string module);
+
 // Append the allocators of a split with parts, the largest first. ERR_NO_MEMORY.
 enum err rss_allocators_list(const struct profile *profile,
                              const struct rss_breakdown_split *split,
