@@ -136,7 +136,7 @@ static MUST_USE enum err find_function(struct work *work, uint32_t function, int
 
 static uint32_t function_at(const struct work *work, uint32_t location)
 {
-    return location != REC_NONE ? work->profile->code.locations.items[location].function : REC_NONE;
+    return location != REC_NONE ? profile_function_at(work->profile, location) : REC_NONE;
 }
 
 // Append the ids of the stack's functions, innermost first.

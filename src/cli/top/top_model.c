@@ -11,29 +11,6 @@ enum {
     FILTER_BYTES_MAX = 200
 };
 
-static const struct top_column_info columns[TOP_COLUMN_COUNT] = {
-    [TOP_LIVE] = {"LIVE", "live", "live bytes", 9},
-    [TOP_CHANGE] = {"CHANGE", "change", "change of live bytes", 10},
-    [TOP_RATE] = {"ALLOC/S", "rate", "allocations per second", 7},
-    [TOP_TEMPORARY] = {"TEMP", "temporary", "temporary allocations", 6},
-    [TOP_ALLOCATIONS] = {"ALLOCS", "allocations", "allocations", 6},
-    [TOP_PEAK] = {"AT PEAK", "peak", "bytes at the peak", 9},
-};
-
-const struct top_column_info *top_column_get(enum top_column column)
-{
-    return &columns[column];
-}
-
-enum top_column top_column_find(const char *word)
-{
-    int column = 0;
-    while (column < TOP_COLUMN_COUNT && strcmp(columns[column].word, word) != 0) {
-        column++;
-    }
-    return (enum top_column)column;
-}
-
 void top_model_release(struct top_model *model)
 {
     top_sample_free(model->sample);
@@ -63,79 +40,12 @@ static bool passes_filter(const struct top_model *model, uint32_t location)
            strcasestr(profile_location_module(profile, location), text) != NULL;
 }
 
-// Return how often in a second something happened `count` times, from one moment to the next.
-static double rate_of(const struct top_model *model, uint64_t now, uint64_t before)
+static struct top_moments moments_of(const struct top_model *model)
 {
-    const uint64_t from_ms = model->previous_ms;
-    const uint64_t to_ms = model->sample->moment->time_ms;
-    return to_ms > from_ms && now > before
-               ? (double)(now - before) * 1000 / (double)(to_ms - from_ms)
-               : 0;
-}
-
-// The error of such a rate.
-static double rate_error_of(const struct top_model *model,
-                            const struct site_figures *now,
-                            const struct site_figures *before)
-{
-    return rate_of(model, site_allocations_error(&model->sample->sampling, before, now), 0);
-}
-
-static void find_errors(const struct top_model *model,
-                        const struct site_figures *base,
-                        const struct site_figures *before,
-                        struct top_row *row)
-{
-    const struct sampling *sampling = &model->sample->sampling;
-    const struct site_figures of = site_figures_error(sampling, &row->now);
-    const struct costs of_site =
-        sampling_errors(sampling, &model->sample->sites.sites.items[row->site].costs);
-    row->errors[TOP_LIVE] = (double)of.live_bytes;
-    row->errors[TOP_CHANGE] = (double)site_change_error(sampling, base, &row->now);
-    row->errors[TOP_RATE] = rate_error_of(model, &row->now, before);
-    row->errors[TOP_TEMPORARY] = (double)of.temporary;
-    row->errors[TOP_ALLOCATIONS] = (double)of.allocations;
-    row->errors[TOP_PEAK] = (double)costs_get(&of_site, COST_PEAK_BYTES);
-}
-
-static struct top_row row_of(const struct top_model *model, size_t site)
-{
-    const struct site_moment *moment = model->sample->moment;
-    const struct site_figures now = site_moment_get(moment, site);
-    const struct site_figures base = site_moment_earlier(model->base, moment, site);
-    struct site_figures before = {0};
-    if (model->previous != NULL) {
-        before = site_moment_earlier(model->previous, moment, site);
-    }
-    struct top_row row = {
-        .site = site,
-        .now = now,
-        .peak_bytes = costs_get(&model->sample->sites.sites.items[site].costs, COST_PEAK_BYTES),
-        .change_bytes = (int64_t)(now.live_bytes - base.live_bytes),
-        .rate = rate_of(model, now.allocations, before.allocations)};
-    find_errors(model, &base, &before, &row);
-    return row;
-}
-
-double top_row_value(const struct top_row *row, enum top_column column)
-{
-    switch (column) {
-    case TOP_LIVE:
-        return (double)row->now.live_bytes;
-    case TOP_CHANGE:
-        return (double)row->change_bytes;
-    case TOP_RATE:
-        return row->rate;
-    case TOP_TEMPORARY:
-        return (double)row->now.temporary;
-    case TOP_ALLOCATIONS:
-        return (double)row->now.allocations;
-    case TOP_PEAK:
-        return (double)row->peak_bytes;
-    case TOP_COLUMN_COUNT:
-        break;
-    }
-    return 0;
+    return (struct top_moments){.sample = model->sample,
+                                .base = model->base,
+                                .previous = model->previous,
+                                .previous_ms = model->previous_ms};
 }
 
 // Order rows by the model's column, highest first; equal ones by live bytes, then by id.
@@ -162,10 +72,11 @@ static MUST_USE enum err list_rows(struct top_model *model, size_t followed)
     if (model->sample == NULL) {
         return ERR_OK;
     }
+    const struct top_moments moments = moments_of(model);
     const struct call_site_vec *sites = &model->sample->sites.sites;
     for (size_t i = 0; i < sites->len; i++) {
         if (passes_filter(model, sites->items[i].location)) {
-            TRY(top_row_vec_push(&model->rows, row_of(model, i)));
+            TRY(top_row_vec_push(&model->rows, top_row_of(&moments, i)));
         }
     }
     top_row_vec_sort_by(&model->rows, compare_rows, model);
@@ -255,8 +166,9 @@ static MUST_USE enum err compare(struct top_model *model, size_t followed)
     const struct site_figures none = {0};
     const struct site_figures *now = &model->sample->moment->total;
     const struct site_figures *before = model->previous != NULL ? &model->previous->total : &none;
-    model->rate = rate_of(model, now->allocations, before->allocations);
-    model->rate_error = rate_error_of(model, now, before);
+    const struct top_moments moments = moments_of(model);
+    model->rate = top_rate(&moments, now->allocations, before->allocations);
+    model->rate_error = top_rate_error(&moments, now, before);
     return list_rows(model, followed);
 }
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "cli/top/top_sample.h"
+#include "cli/top/top_row.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
 
@@ -46,40 +46,6 @@ enum top_action {
     TOP_PAUSE,   // is_paused has changed
     TOP_END_PROGRAM,
 };
-
-enum top_column {
-    TOP_LIVE,
-    TOP_CHANGE,
-    TOP_RATE,
-    TOP_TEMPORARY,
-    TOP_ALLOCATIONS,
-    TOP_PEAK,
-    TOP_COLUMN_COUNT,
-};
-
-struct top_column_info {
-    const char *title;
-    const char *word;  // after --sort
-    const char *words; // in a sentence: "sorted by ..."
-    unsigned columns;  // width
-};
-
-// The description of a column, static.
-const struct top_column_info *top_column_get(enum top_column column);
-
-// Return the column of this word, TOP_COLUMN_COUNT if there is none.
-enum top_column top_column_find(const char *word);
-
-struct top_row {
-    size_t site; // in the sample
-    struct site_figures now;
-    uint64_t peak_bytes;
-    int64_t change_bytes;
-    double rate;                     // allocations in a second
-    double errors[TOP_COLUMN_COUNT]; // two standard errors; 0: exact, or unknown
-};
-
-DEFINE_VEC(top_row_vec, struct top_row);
 
 enum top_page {
     TOP_PAGE_LIST,
@@ -139,9 +105,6 @@ enum err top_model_filter(struct top_model *model, const char *text) MUST_USE;
 
 // Move the list so that it shows the cursor, and no empty lines below the last row.
 void top_model_show_cursor(struct top_model *model);
-
-// The figure of a column. A change may be negative.
-double top_row_value(const struct top_row *row, enum top_column column);
 
 // The call site under the cursor, NULL if there are no rows.
 const struct top_row *top_model_row(const struct top_model *model);

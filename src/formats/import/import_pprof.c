@@ -240,8 +240,6 @@ static enum err read_location(struct pprof *p, struct bytes message)
     return frames_vec_push(&b->frames, frame);
 }
 
-// --- samples ------------------------------------------------------------------------------------
-
 // The content of a sample.
 struct sample {
     uint64_t values[ROLE_COUNT];
@@ -356,8 +354,6 @@ static enum err read_sample(struct pprof *p, struct bytes message)
     return add_sample(p, &sample);
 }
 
-// --- the file -----------------------------------------------------------------------------------
-
 static MUST_USE enum err check_memory(struct pprof *p)
 {
     enum {
@@ -400,17 +396,13 @@ read_messages(struct pprof *p, enum profile_field wanted, read_message *read)
     return is_cut ? refuse_file(p, "the file is truncated or damaged here") : ERR_OK;
 }
 
-static bool has_role(const struct pprof *p, enum role role)
-{
-    return p->value_of[role] != REC_NONE;
-}
-
 // Set the figures that the file's kinds of values leave unknown.
 static MUST_USE enum err check_types(struct pprof *p)
 {
     struct rec_meta *meta = &p->import->b->meta;
-    bool has_inuse = has_role(p, ROLE_INUSE_SPACE);
-    bool has_alloc = has_role(p, ROLE_ALLOC_SPACE) && has_role(p, ROLE_ALLOC_OBJECTS);
+    const uint32_t *at = p->value_of;
+    bool has_inuse = at[ROLE_INUSE_SPACE] != REC_NONE;
+    bool has_alloc = at[ROLE_ALLOC_SPACE] != REC_NONE && at[ROLE_ALLOC_OBJECTS] != REC_NONE;
     if (!has_inuse && !has_alloc) {
         const char *first =
             p->types.len > 0 ? text_of(p, (rec_string)p->types.items[0]) : "nothing";
@@ -420,7 +412,7 @@ static MUST_USE enum err check_types(struct pprof *p)
     }
     meta->unknown |= has_alloc ? 0 : REC_UNKNOWN_ALLOCATIONS;
     meta->unknown |= has_inuse ? 0 : REC_UNKNOWN_LEAKED;
-    meta->unknown |= has_role(p, ROLE_INUSE_OBJECTS) || !has_inuse ? 0 : REC_UNKNOWN_BLOCKS;
+    meta->unknown |= at[ROLE_INUSE_OBJECTS] != REC_NONE || !has_inuse ? 0 : REC_UNKNOWN_BLOCKS;
     return ERR_OK;
 }
 

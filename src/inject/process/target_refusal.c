@@ -246,3 +246,11 @@ target_refusal_explain(const struct target_process *target, enum err err, struct
                ? err_set(info, err, "cannot read process %d", target->pid)
                : explain_end(target, info);
 }
+
+enum err
+target_refusal_if_gone(const struct target_process *target, enum err err, struct err_info *info)
+{
+    const bool is_gone = target->mappings.len != 0 &&
+                         (!target_refusal_has_memory(target) || target_refusal_is_replaced(target));
+    return err != ERR_OK && is_gone ? target_refusal_explain(target, ERR_NOT_FOUND, info) : err;
+}

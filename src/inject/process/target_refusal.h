@@ -22,6 +22,12 @@ enum err target_refusal_explain(const struct target_process *target,
                                 enum err err,
                                 struct err_info *info) MUST_USE;
 
+// The same if `err` is an error and the process has left the memory that it had when it was opened,
+// by its end or for another program: steps fail in many ways then. Else return `err`.
+enum err target_refusal_if_gone(const struct target_process *target,
+                                enum err err,
+                                struct err_info *info) MUST_USE;
+
 // Do the same for a write into the target's memory that has failed.
 enum err target_refusal_of_write(const struct target_process *target, struct err_info *info)
     MUST_USE;

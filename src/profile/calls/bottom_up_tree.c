@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "profile/calls/stack_cursor.h"
 
 const struct bottom_up_bounds bottom_up_default_bounds = {.whole_frames = 1000000, .share = 20000};
 
@@ -20,29 +21,10 @@ enum {
     ROWS_AHEAD = 8, // of the row that takes its step: their passages are fetched
 };
 
-// How far a row's stack was followed: its next location.
-struct cursor {
-    uint32_t node;        // of the recording; 0 at the stack's outer end
-    uint32_t left;        // remaining locations in the chain of the node's frame
-    const uint32_t *at;   // in that chain; NULL at the stack's outer end
-    uint32_t hidden;      // wrapper frames inside of it that are not shown
-    uint32_t outer;       // parent of the node
-    uint64_t unfolded_by; // the path that unfolded its run; 0: none
-};
-
 // The rows of one node: order[first .. end).
 struct run {
     size_t first;
     size_t end;
-};
-
-// A node of the recording, and the last row that reached it. What a step needs is in one place: it
-// costs one access to memory that is in no cache.
-struct passage {
-    uint32_t parent;
-    uint32_t chain;     // code_index_chain_number
-    uint32_t tree_node; // where the row is; 0: none yet; no row reaches the root
-    uint32_t row;
 };
 
 // The newest node of a function or a location. All children of a node are made consecutively,
@@ -53,41 +35,38 @@ struct newest {
 };
 
 DEFINE_VEC(newest_vec, struct newest);
-DEFINE_VEC(cursor_vec, struct cursor);
-DEFINE_VEC(passage_vec, struct passage);
 DEFINE_VEC(run_vec, struct run);
 
 // Rows are numbered by `indices`.
 struct builder {
     const struct selection *selection;
     enum call_tree_key key;
-    const struct call_tree_folds *folds; // borrowed; NULL: no frames are folded
     bool collapses;
-    uint64_t share;              // a node is extended with 1/share of any cost; 0: always
-    struct costs least;          // 1/share of each cost
-    struct u32_vec indices;      // by row: its index in the selection
-    struct cursor_vec cursors;   // by row
-    struct costs_vec costs;      // by row; with the rows that it represents
-    struct u32_vec goes_with;    // by row; the representing row; REC_NONE: none
-    struct u32_vec row_nodes;    // by row: where its stack ends
-    struct passage_vec passages; // by node of the recording
-    struct u32_vec order;        // of rows without a representative
-    struct u32_vec scratch;      // buffer for sorting a run
-    struct u32_vec child_of;     // by place in a run: the child; REC_NONE: the row ends here
-    struct run_vec runs;         // by node
-    struct u32_vec waiting;      // nodes to expand, the next one last
-    struct newest_vec newest;    // by function; by location, as itself and as inlined
+    struct stack_steps steps;
+    uint64_t share;                  // a node is extended with 1/share of any cost; 0: always
+    struct costs least;              // 1/share of each cost
+    struct u32_vec indices;          // by row: its index in the selection
+    struct stack_cursor_vec cursors; // by row
+    struct costs_vec costs;          // by row; with the rows that it represents
+    struct u32_vec goes_with;        // by row; the representing row; REC_NONE: none
+    struct u32_vec row_nodes;        // by row: where its stack ends
+    struct u32_vec order;            // of rows without a representative
+    struct u32_vec scratch;          // buffer for sorting a run
+    struct u32_vec child_of;         // by place in a run: the child; REC_NONE: the row ends here
+    struct run_vec runs;             // by node
+    struct u32_vec waiting;          // nodes to expand, the next one last
+    struct newest_vec newest;        // by function; by location, as itself and as inlined
     struct bottom_up_tree out;
 };
 
 static void builder_release(struct builder *builder)
 {
     u32_vec_release(&builder->indices);
-    cursor_vec_release(&builder->cursors);
+    stack_cursor_vec_release(&builder->cursors);
     costs_vec_release(&builder->costs);
     u32_vec_release(&builder->goes_with);
     u32_vec_release(&builder->row_nodes);
-    passage_vec_release(&builder->passages);
+    stack_passage_vec_release(&builder->steps.passages);
     u32_vec_release(&builder->order);
     u32_vec_release(&builder->scratch);
     u32_vec_release(&builder->child_of);
@@ -95,140 +74,6 @@ static void builder_release(struct builder *builder)
     u32_vec_release(&builder->waiting);
     newest_vec_release(&builder->newest);
     bottom_up_tree_release(&builder->out);
-}
-
-static struct cursor begin_node(const struct builder *builder, uint32_t node)
-{
-    if (node == 0) {
-        return (struct cursor){0};
-    }
-    const struct selection *selection = builder->selection;
-    const struct passage *passage = &builder->passages.items[node];
-    const struct code_chain chain =
-        selection->shown.len > 0 ? selection_chain(selection, node)
-                                 : code_index_chain(&selection->profile->code, passage->chain);
-    if (chain.count == 0) { // nor are its callers shown
-        return (struct cursor){0};
-    }
-    return (struct cursor){.node = node,
-                           .left = (uint32_t)chain.count,
-                           .at = chain.locations,
-                           .outer = passage->parent};
-}
-
-static void step_cursor(const struct builder *builder, struct cursor *cursor)
-{
-    cursor->at++;
-    if (--cursor->left == 0) {
-        *cursor = begin_node(builder, cursor->outer);
-    }
-}
-
-static bool is_on_wrapper(const struct builder *builder, const struct cursor *cursor)
-{
-    return cursor->node != 0 && profile_is_wrapper(builder->selection->profile, *cursor->at);
-}
-
-static uint32_t function_of(const struct builder *builder, uint32_t location)
-{
-    return builder->selection->profile->code.locations.items[location].function;
-}
-
-// The path of the child of `node` for the location.
-static uint64_t path_below(const struct builder *builder, uint32_t node, uint32_t location)
-{
-    const struct call_tree_node *outer = &builder->out.tree.nodes.items[node];
-    const uint32_t function = node != 0 ? function_of(builder, outer->location) : 0;
-    return call_tree_child_path(builder->folds, outer, function, function_of(builder, location));
-}
-
-static void hide_node(struct builder *builder, uint32_t node, uint32_t count)
-{
-    uint32_t *hidden = &builder->out.tree.nodes.items[node].hidden;
-    *hidden = (uint32_t)max_u64(*hidden, count);
-}
-
-// Move the cursor outwards from `node` by one frame of the tree. Of several wrapper frames in a row
-// the outermost is one, if another frame follows.
-static void advance_cursor(struct builder *builder, struct cursor *cursor, uint32_t node)
-{
-    const uint64_t unfolded_by = cursor->unfolded_by;
-    step_cursor(builder, cursor);
-    cursor->hidden = 0;
-    cursor->unfolded_by = 0;
-    if (builder->folds == NULL || !is_on_wrapper(builder, cursor)) {
-        return;
-    }
-    if (unfolded_by != 0) {
-        cursor->unfolded_by = unfolded_by;
-        return;
-    }
-    struct cursor outermost = *cursor;
-    struct cursor next = *cursor;
-    uint32_t count = 0;
-    for (; is_on_wrapper(builder, &next); count++) {
-        outermost = next;
-        step_cursor(builder, &next);
-    }
-    const bool is_end = next.node == 0;
-    const uint64_t path = is_end ? builder->out.tree.nodes.items[node].path
-                                 : path_below(builder, node, *outermost.at);
-    if (call_tree_unfolds(builder->folds, path)) {
-        cursor->unfolded_by = path;
-    } else if (is_end) {
-        hide_node(builder, node, count);
-        *cursor = next;
-    } else {
-        *cursor = outermost;
-        cursor->hidden = count - 1;
-    }
-}
-
-static bool is_in_library(const struct builder *builder, const struct cursor *cursor)
-{
-    const struct code_location *locations = builder->selection->profile->code.locations.items;
-    return cursor->node != 0 && (locations[*cursor->at].flags & CODE_LIBRARY) != 0;
-}
-
-// Begin a stack of wrapper frames alone at its call site (wrappers.h). `cursor` is on its innermost
-// frame.
-static struct cursor begin_wrappers(const struct builder *builder, struct cursor cursor)
-{
-    const struct cursor innermost = cursor;
-    while (cursor.node != 0 && !is_in_library(builder, &cursor)) {
-        step_cursor(builder, &cursor);
-    }
-    return cursor.node != 0 ? cursor : innermost;
-}
-
-// Begin a stack at its innermost frame of the tree.
-static struct cursor begin_stack(const struct builder *builder, uint32_t node)
-{
-    struct cursor innermost = begin_node(builder, node);
-    struct cursor site = innermost;
-    uint32_t count = 0;
-    for (; builder->folds != NULL && is_on_wrapper(builder, &site); count++) {
-        step_cursor(builder, &site);
-    }
-    if (count == 0 || site.node == 0) {
-        return count > 0 ? begin_wrappers(builder, innermost) : innermost;
-    }
-    const uint64_t path = path_below(builder, 0, *site.at);
-    if (call_tree_unfolds(builder->folds, path)) {
-        innermost.unfolded_by = path;
-        return innermost;
-    }
-    site.hidden = count;
-    return site;
-}
-
-// Skip the locations of the same function that follow directly.
-static void
-skip_same_function(struct builder *builder, struct cursor *cursor, uint32_t node, uint32_t function)
-{
-    while (cursor->node != 0 && function_of(builder, *cursor->at) == function) {
-        advance_cursor(builder, cursor, node);
-    }
 }
 
 static MUST_USE enum err add_node(struct builder *builder, struct call_tree_node node)
@@ -244,7 +89,7 @@ static MUST_USE enum err add_node(struct builder *builder, struct call_tree_node
 }
 
 static MUST_USE enum err
-add_child(struct builder *builder, uint32_t parent, uint32_t id, const struct cursor *cursor)
+add_child(struct builder *builder, uint32_t parent, uint32_t id, const struct stack_cursor *cursor)
 {
     struct call_tree_node_vec *nodes = &builder->out.tree.nodes;
     uint32_t child = (uint32_t)nodes->len;
@@ -257,18 +102,22 @@ add_child(struct builder *builder, uint32_t parent, uint32_t id, const struct cu
         .frame = builder->selection->profile->recording.nodes[cursor->node].frame,
         .depth = nodes->items[parent].depth + 1,
         .is_inlined = cursor->left > 1,
-        .path = builder->folds != NULL ? path_below(builder, parent, *cursor->at) : 0};
+        .path = call_tree_path_below(&builder->out.tree, builder->steps.folds,
+                                     builder->selection->profile, parent, *cursor->at)};
     TRY(add_node(builder, node));
     nodes->items[parent].first_child = child;
     return ERR_OK;
 }
 
 // Find or make the child of `parent` for the location at the cursor.
-static MUST_USE enum err
-find_child(struct builder *builder, uint32_t parent, const struct cursor *cursor, uint32_t *out)
+static MUST_USE enum err find_child(struct builder *builder,
+                                    uint32_t parent,
+                                    const struct stack_cursor *cursor,
+                                    uint32_t *out)
 {
     bool by_location = builder->key == CALL_TREE_BY_LOCATION;
-    uint32_t id = by_location ? *cursor->at : function_of(builder, *cursor->at);
+    uint32_t id =
+        by_location ? *cursor->at : profile_function_at(builder->selection->profile, *cursor->at);
     size_t place = by_location ? (size_t)id * 2 + (cursor->left > 1) : id;
     struct newest *newest = &builder->newest.items[place];
     if (newest->node == 0 || newest->parent != parent) {
@@ -280,26 +129,26 @@ find_child(struct builder *builder, uint32_t parent, const struct cursor *cursor
 }
 
 // Move the row's cursor from its node to the next one.
-static void step_outwards(struct builder *builder, struct cursor *cursor, uint32_t node)
+static void step_outwards(struct builder *builder, struct stack_cursor *cursor, uint32_t node)
 {
-    uint32_t function = function_of(builder, *cursor->at);
-    hide_node(builder, node, cursor->hidden);
+    uint32_t function = profile_function_at(builder->selection->profile, *cursor->at);
+    call_tree_hide(&builder->out.tree, node, cursor->hidden);
     if (cursor->unfolded_by != 0) {
         builder->out.tree.nodes.items[node].unfolded_by = cursor->unfolded_by;
     }
-    advance_cursor(builder, cursor, node);
+    stack_cursor_advance(&builder->steps, cursor, node);
     if (builder->collapses) {
-        skip_same_function(builder, cursor, node, function);
+        stack_cursor_skip(&builder->steps, cursor, node, function);
     }
 }
 
 // Let an earlier row represent this one, if it reached the same place in the same node.
 static bool join_other(struct builder *builder, uint32_t row, uint32_t node)
 {
-    struct cursor *cursors = builder->cursors.items;
-    struct passage *last = &builder->passages.items[cursors[row].node];
+    struct stack_cursor *cursors = builder->cursors.items;
+    struct stack_passage *last = &builder->steps.passages.items[cursors[row].node];
     if (last->tree_node == node && cursors[last->row].at == cursors[row].at) {
-        struct cursor *other = &cursors[last->row];
+        struct stack_cursor *other = &cursors[last->row];
         other->hidden = (uint32_t)max_u64(other->hidden, cursors[row].hidden);
         costs_add(&builder->costs.items[last->row], &builder->costs.items[row]);
         builder->goes_with.items[row] = last->row;
@@ -315,7 +164,7 @@ static MUST_USE enum err
 send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
 {
     struct call_tree *tree = &builder->out.tree;
-    struct cursor *cursor = &builder->cursors.items[row];
+    struct stack_cursor *cursor = &builder->cursors.items[row];
     uint32_t child;
     *out = REC_NONE;
     if (cursor->node == 0) {
@@ -335,11 +184,11 @@ send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
 // Move the rows of a node to its children. Rows whose stacks end here add to its own costs.
 static MUST_USE enum err send_rows(struct builder *builder, uint32_t node, struct run run)
 {
-    const struct cursor *cursors = builder->cursors.items;
+    const struct stack_cursor *cursors = builder->cursors.items;
     const uint32_t *order = builder->order.items;
     for (size_t i = run.first; i < run.end; i++) {
         const uint32_t ahead = order[min_u64(i + ROWS_AHEAD, run.end - 1)];
-        __builtin_prefetch(builder->passages.items + cursors[ahead].outer, 1);
+        __builtin_prefetch(builder->steps.passages.items + cursors[ahead].outer, 1);
         TRY(cancel_step(builder->selection->cancel));
         TRY(send_row(builder, node, builder->order.items[i], &builder->child_of.items[i]));
     }
@@ -435,7 +284,7 @@ static MUST_USE enum err make_room(struct builder *builder)
     const struct profile *profile = builder->selection->profile;
     const struct code_index *code = &profile->code;
     size_t count = builder->selection->rows.len;
-    TRY(cursor_vec_resize(&builder->cursors, count));
+    TRY(stack_cursor_vec_resize(&builder->cursors, count));
     TRY(costs_vec_resize(&builder->costs, count));
     TRY(u32_vec_resize(&builder->goes_with, count));
     TRY(u32_vec_resize(&builder->order, count));
@@ -444,10 +293,10 @@ static MUST_USE enum err make_room(struct builder *builder)
     TRY(u32_vec_resize(&builder->indices, count));
     TRY(u32_vec_resize(&builder->row_nodes, count));
     TRY(u32_vec_resize(&builder->out.tree.row_nodes, count));
-    TRY(passage_vec_resize(&builder->passages, profile->recording.node_count));
+    TRY(stack_passage_vec_resize(&builder->steps.passages, profile->recording.node_count));
     for (uint32_t i = 0; i < profile->recording.node_count; i++) {
         const struct rec_node *node = &profile->recording.nodes[i];
-        builder->passages.items[i] = (struct passage){
+        builder->steps.passages.items[i] = (struct stack_passage){
             .parent = node->parent, .chain = code_index_chain_number(code, i, node->frame)};
     }
     return newest_vec_resize(&builder->newest, builder->key == CALL_TREE_BY_LOCATION
@@ -456,11 +305,11 @@ static MUST_USE enum err make_room(struct builder *builder)
 }
 
 // Begin the stack of the row at `index` in the selection.
-static struct cursor begin_row(const struct builder *builder, size_t index)
+static struct stack_cursor begin_row(const struct builder *builder, size_t index)
 {
     const struct selection *selection = builder->selection;
-    return begin_stack(builder,
-                       selection->profile->recording.rows[selection->rows.items[index]].node);
+    return stack_cursor_begin(
+        &builder->steps, selection->profile->recording.rows[selection->rows.items[index]].node);
 }
 
 // Number the rows by their innermost function, in the order in which these come first.
@@ -475,9 +324,11 @@ static MUST_USE enum err number_rows(struct builder *builder)
     TRY(u32_vec_resize(&numbers, functions + 1)); // and one for rows without a frame
     TRY(u32_vec_resize(&next, functions + 3));
     for (size_t i = 0; i < count; i++) {
-        const struct cursor cursor = begin_row(builder, i);
+        const struct stack_cursor cursor = begin_row(builder, i);
         uint32_t *number =
-            &numbers.items[cursor.node != 0 ? function_of(builder, *cursor.at) : functions];
+            &numbers.items[cursor.node != 0
+                               ? profile_function_at(builder->selection->profile, *cursor.at)
+                               : functions];
         *number = *number != 0 ? *number : ++last;
         own[i] = *number;
         next.items[own[i] + 1]++;
@@ -495,14 +346,8 @@ static MUST_USE enum err begin_tree(struct builder *builder)
 {
     const struct selection *selection = builder->selection;
     struct call_tree *tree = &builder->out.tree;
-    struct call_tree_node root = {.parent = REC_NONE,
-                                  .first_child = REC_NONE,
-                                  .next_sibling = REC_NONE,
-                                  .id = REC_NONE,
-                                  .location = REC_NONE,
-                                  .frame = REC_NONE};
     TRY(make_room(builder));
-    TRY(add_node(builder, root));
+    TRY(add_node(builder, call_tree_root));
     TRY(number_rows(builder));
     for (size_t row = 0; row < selection->rows.len; row++) {
         const size_t index = builder->indices.items[row];
@@ -566,7 +411,10 @@ enum err bottom_up_tree_build(const struct selection *selection,
 {
     CLEANUP(builder_release)
     struct builder builder = {
-        .selection = selection, .key = key, .folds = folds, .collapses = collapses};
+        .selection = selection,
+        .key = key,
+        .collapses = collapses,
+        .steps = {.selection = selection, .folds = folds, .tree = &builder.out.tree}};
     uint64_t frame_count;
     TRY(count_frames(selection, &frame_count));
     builder.share = frame_count > bounds->whole_frames ? bounds->share : 0;

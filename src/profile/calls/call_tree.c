@@ -27,7 +27,6 @@ struct located {
 DEFINE_VEC(located_vec, struct located);
 
 struct builder {
-    const struct profile *profile;     // borrowed
     const struct selection *selection; // borrowed
     enum call_tree_key key;
     const struct call_tree_folds *folds; // borrowed; NULL: no frames are folded
@@ -44,16 +43,12 @@ static void builder_release(struct builder *builder)
     call_tree_release(&builder->tree);
 }
 
-static MUST_USE enum err begin_tree(struct builder *builder)
-{
-    struct call_tree_node root = {.parent = REC_NONE,
-                                  .first_child = REC_NONE,
-                                  .next_sibling = REC_NONE,
-                                  .id = REC_NONE,
-                                  .location = REC_NONE,
-                                  .frame = REC_NONE};
-    return call_tree_node_vec_push(&builder->tree.nodes, root);
-}
+const struct call_tree_node call_tree_root = {.parent = REC_NONE,
+                                              .first_child = REC_NONE,
+                                              .next_sibling = REC_NONE,
+                                              .id = REC_NONE,
+                                              .location = REC_NONE,
+                                              .frame = REC_NONE};
 
 // Return the path of a node below the node with the path `parent`; the root's is 0.
 static uint64_t extended_path(uint64_t parent, uint64_t name)
@@ -62,13 +57,19 @@ static uint64_t extended_path(uint64_t parent, uint64_t name)
     return path != 0 ? path : 1;
 }
 
-uint64_t call_tree_child_path(const struct call_tree_folds *folds,
-                              const struct call_tree_node *node,
-                              uint32_t outer,
-                              uint32_t function)
+uint64_t call_tree_path_below(const struct call_tree *tree,
+                              const struct call_tree_folds *folds,
+                              const struct profile *profile,
+                              uint32_t parent,
+                              uint32_t location)
 {
-    const uint64_t name = folds->names[function];
-    const bool is_same = folds->collapses && node->depth > 0 && folds->names[outer] == name;
+    const struct call_tree_node *node = &tree->nodes.items[parent];
+    if (folds == NULL || folds->names == NULL) {
+        return 0;
+    }
+    const uint64_t name = folds->names[profile_function_at(profile, location)];
+    const bool is_same = folds->collapses && node->depth > 0 &&
+                         folds->names[profile_function_at(profile, node->location)] == name;
     return is_same ? node->path : extended_path(node->path, name);
 }
 
@@ -82,20 +83,21 @@ bool call_tree_unfolds(const struct call_tree_folds *folds, uint64_t path)
     return false;
 }
 
-static uint32_t function_of(const struct builder *builder, uint32_t location)
+void call_tree_hide(struct call_tree *tree, uint32_t node, size_t count)
 {
-    return builder->profile->code.locations.items[location].function;
+    uint32_t *hidden = &tree->nodes.items[node].hidden;
+    *hidden = (uint32_t)max_u64(*hidden, count);
 }
 
-// The path of the child of node `at` for the location; 0 if nothing is folded.
+static uint32_t function_of(const struct builder *builder, uint32_t location)
+{
+    return profile_function_at(builder->selection->profile, location);
+}
+
 static uint64_t path_below(const struct builder *builder, uint32_t at, uint32_t location)
 {
-    const struct call_tree_node *node = &builder->tree.nodes.items[at];
-    if (builder->folds == NULL || builder->folds->names == NULL) {
-        return 0;
-    }
-    const uint32_t outer = at != 0 ? function_of(builder, node->location) : 0;
-    return call_tree_child_path(builder->folds, node, outer, function_of(builder, location));
+    return call_tree_path_below(&builder->tree, builder->folds, builder->selection->profile, at,
+                                location);
 }
 
 // By function, inlined and called instances of one function are one node.
@@ -180,7 +182,7 @@ static MUST_USE enum err descend_to_child(
 static MUST_USE enum err descend_frame(struct builder *builder, uint32_t node, uint32_t *at)
 {
     const struct code_chain chain = selection_chain(builder->selection, node);
-    const uint32_t frame = builder->profile->recording.nodes[node].frame;
+    const uint32_t frame = builder->selection->profile->recording.nodes[node].frame;
     for (size_t i = chain.count; i-- > 0;) {
         const bool is_inlined = i + 1 < chain.count;
         TRY(descend_to_child(builder, chain.locations[i], frame, is_inlined, at));
@@ -211,7 +213,7 @@ static MUST_USE enum err mark_needed(const struct selection *selection, struct u
 
 static MUST_USE enum err place_stacks(struct builder *builder, const struct selection *selection)
 {
-    const struct recording *recording = &builder->profile->recording;
+    const struct recording *recording = &builder->selection->profile->recording;
     CLEANUP(u32_vec_release) struct u32_vec places = {0};
     TRY(mark_needed(selection, &places));
     if (places.len > 0) {
@@ -221,12 +223,10 @@ static MUST_USE enum err place_stacks(struct builder *builder, const struct sele
     for (size_t i = 1; i < recording->node_count; i++) {
         TRY(cancel_step(selection->cancel));
         show_progress(selection, i, recording->node_count);
-        if (places.items[i] == 0) {
-            continue;
+        if (places.items[i] != 0) {
+            places.items[i] = places.items[recording->nodes[i].parent];
+            TRY(descend_frame(builder, (uint32_t)i, &places.items[i]));
         }
-        uint32_t at = places.items[recording->nodes[i].parent];
-        TRY(descend_frame(builder, (uint32_t)i, &at));
-        places.items[i] = at;
     }
     for (size_t i = 0; i < selection->rows.len; i++) {
         uint32_t node = recording->rows[selection->rows.items[i]].node;
@@ -249,7 +249,7 @@ DEFINE_VEC(progress_in_sites_vec, struct progress_in_sites);
 static MUST_USE enum err
 list_run(struct builder *builder, uint32_t node, size_t first, size_t count)
 {
-    const struct rec_node *nodes = builder->profile->recording.nodes;
+    const struct rec_node *nodes = builder->selection->profile->recording.nodes;
     located_vec_clear(&builder->run);
     for (; builder->run.len < count; node = nodes[node].parent, first = 0) {
         const struct code_chain chain = selection_chain(builder->selection, node);
@@ -276,12 +276,6 @@ static MUST_USE enum err descend_unfolded(
     return ERR_OK;
 }
 
-static void hide_node(struct builder *builder, uint32_t node, size_t count)
-{
-    uint32_t *hidden = &builder->tree.nodes.items[node].hidden;
-    *hidden = (uint32_t)max_u64(*hidden, count);
-}
-
 // Place the wrapper frames before the frame `position` of the node's chain.
 static MUST_USE enum err
 end_run(struct builder *builder, uint32_t node, size_t position, struct progress_in_sites *progress)
@@ -294,7 +288,7 @@ end_run(struct builder *builder, uint32_t node, size_t position, struct progress
         return descend_unfolded(builder, node, position + 1, count, path, &progress->at);
     }
     TRY(descend_to_child(builder, run.location, run.frame, run.is_inlined, &progress->at));
-    hide_node(builder, progress->at, count - 1);
+    call_tree_hide(&builder->tree, progress->at, count - 1);
     return ERR_OK;
 }
 
@@ -302,10 +296,10 @@ static MUST_USE enum err
 descend_sites(struct builder *builder, uint32_t node, struct progress_in_sites *progress)
 {
     const struct code_chain chain = selection_chain(builder->selection, node);
-    const uint32_t frame = builder->profile->recording.nodes[node].frame;
+    const uint32_t frame = builder->selection->profile->recording.nodes[node].frame;
     for (size_t i = chain.count; i-- > 0;) {
         const uint32_t location = chain.locations[i];
-        if (!profile_is_wrapper(builder->profile, location)) {
+        if (!profile_is_wrapper(builder->selection->profile, location)) {
             if (progress->count > 0) {
                 TRY(end_run(builder, node, i, progress));
             }
@@ -336,13 +330,13 @@ static MUST_USE enum err end_stack(struct builder *builder,
     if (call_tree_unfolds(builder->folds, path)) {
         return descend_unfolded(builder, node, 0, progress->count, path, out);
     }
-    hide_node(builder, progress->at, progress->count);
+    call_tree_hide(&builder->tree, progress->at, progress->count);
     return ERR_OK;
 }
 
 static MUST_USE enum err place_sites(struct builder *builder, const struct selection *selection)
 {
-    const struct recording *recording = &builder->profile->recording;
+    const struct recording *recording = &builder->selection->profile->recording;
     CLEANUP(u32_vec_release) struct u32_vec needed = {0};
     CLEANUP(progress_in_sites_vec_release) struct progress_in_sites_vec places = {0};
     TRY(mark_needed(selection, &needed));
@@ -390,16 +384,30 @@ static MUST_USE enum err add_up(struct call_tree *tree, const struct selection *
 
 static MUST_USE enum err build_shape(const struct selection *selection,
                                      enum call_tree_key key,
+                                     const struct call_tree_folds *folds,
                                      bool collapses,
                                      struct call_tree *out)
 {
     CLEANUP(builder_release)
     struct builder builder = {
-        .profile = selection->profile, .selection = selection, .key = key, .collapses = collapses};
-    TRY(begin_tree(&builder));
+        .selection = selection, .key = key, .folds = folds, .collapses = collapses};
+    TRY(call_tree_node_vec_push(&builder.tree.nodes, call_tree_root));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
-    TRY(place_stacks(&builder, selection));
+    TRY(folds != NULL ? place_sites(&builder, selection) : place_stacks(&builder, selection));
     *out = TAKE(builder.tree);
+    return ERR_OK;
+}
+
+static MUST_USE enum err build(const struct selection *selection,
+                               enum call_tree_key key,
+                               const struct call_tree_folds *folds,
+                               bool collapses,
+                               struct call_tree *out)
+{
+    CLEANUP(call_tree_release) struct call_tree tree = {0};
+    TRY(build_shape(selection, key, folds, collapses, &tree));
+    TRY(add_up(&tree, selection));
+    *out = TAKE(tree);
     return ERR_OK;
 }
 
@@ -407,7 +415,7 @@ enum err call_tree_build_shape(const struct selection *selection,
                                enum call_tree_key key,
                                struct call_tree *out)
 {
-    return build_shape(selection, key, false, out);
+    return build_shape(selection, key, NULL, false, out);
 }
 
 enum err call_tree_build_sites(const struct selection *selection,
@@ -415,18 +423,7 @@ enum err call_tree_build_sites(const struct selection *selection,
                                const struct call_tree_folds *folds,
                                struct call_tree *out)
 {
-    CLEANUP(builder_release)
-    struct builder builder = {.profile = selection->profile,
-                              .selection = selection,
-                              .key = key,
-                              .folds = folds,
-                              .collapses = folds->collapses};
-    TRY(begin_tree(&builder));
-    TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
-    TRY(place_sites(&builder, selection));
-    TRY(add_up(&builder.tree, selection));
-    *out = TAKE(builder.tree);
-    return ERR_OK;
+    return build(selection, key, folds, folds->collapses, out);
 }
 
 enum err call_tree_build(const struct selection *selection,
@@ -434,20 +431,15 @@ enum err call_tree_build(const struct selection *selection,
                          bool collapses,
                          struct call_tree *out)
 {
-    CLEANUP(call_tree_release) struct call_tree tree = {0};
-    TRY(build_shape(selection, key, collapses, &tree));
-    TRY(add_up(&tree, selection));
-    *out = TAKE(tree);
-    return ERR_OK;
+    return build(selection, key, NULL, collapses, out);
 }
 
 static MUST_USE enum err
 build_frames(const struct selection *selection, enum call_tree_frames frames, struct call_tree *out)
 {
     static const struct call_tree_folds none_unfolded = {0};
-    const enum call_tree_key key = CALL_TREE_BY_LOCATION;
-    return frames == CALL_TREE_SITES ? call_tree_build_sites(selection, key, &none_unfolded, out)
-                                     : call_tree_build(selection, key, false, out);
+    const struct call_tree_folds *folds = frames == CALL_TREE_SITES ? &none_unfolded : NULL;
+    return build(selection, CALL_TREE_BY_LOCATION, folds, false, out);
 }
 
 static enum err keep_all(const void *selection, void *out)
@@ -490,7 +482,7 @@ enum err call_tree_functions(const struct profile *profile,
     TRY(u32_vec_resize(out, tree->nodes.len));
     out->items[0] = REC_NONE;
     for (size_t i = 1; i < tree->nodes.len; i++) {
-        out->items[i] = profile->code.locations.items[tree->nodes.items[i].location].function;
+        out->items[i] = profile_function_at(profile, tree->nodes.items[i].location);
     }
     return ERR_OK;
 }

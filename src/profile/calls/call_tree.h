@@ -101,11 +101,19 @@ enum err call_tree_functions(const struct profile *profile,
                              const struct call_tree *tree,
                              struct u32_vec *out) MUST_USE;
 
-// The path of a child of `node`, for the function `function`. `outer`: the function of `node`.
-uint64_t call_tree_child_path(const struct call_tree_folds *folds,
-                              const struct call_tree_node *node,
-                              uint32_t outer,
-                              uint32_t function);
+// For those that build trees:
+
+extern const struct call_tree_node call_tree_root;
+
+// The path of the child of node `parent` for the location; 0 if `folds` is NULL or has no names.
+uint64_t call_tree_path_below(const struct call_tree *tree,
+                              const struct call_tree_folds *folds,
+                              const struct profile *profile,
+                              uint32_t parent,
+                              uint32_t location);
 bool call_tree_unfolds(const struct call_tree_folds *folds, uint64_t path);
+
+// Note that the node hides `count` wrapper frames of a stack.
+void call_tree_hide(struct call_tree *tree, uint32_t node, size_t count);
 
 void call_tree_release(struct call_tree *tree);

@@ -71,7 +71,7 @@ static MUST_USE enum err place_node(struct builder *builder, struct layer *layer
 {
     const struct call_tree_node *node = &layer->tree->nodes.items[index];
     uint32_t parent = layer->places.items[node->parent];
-    uint32_t own = layer->profile->code.locations.items[node->location].function;
+    uint32_t own = profile_function_at(layer->profile, node->location);
     uint32_t function = layer->ids->items[own];
     if (builder->spec.collapses && builder->out->functions.items[parent] == function) {
         layer->places.items[index] = parent;

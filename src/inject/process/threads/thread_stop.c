@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: MIT
 // thread_stop: see thread_stop.h.
 //
-// One attempt is one tracer thread. Its states for each thread of the target:
-//
-//   seen in /proc -> SEIZE, INTERRUPT -> waited for -> stopped (PTRACE_EVENT_STOP) -> ... -> let go
-//                                           |  ^
-//                                           v  | INTERRUPT, CONT(signal)
-//                                     a signal is to be delivered
-//
-// A stop for a signal clears the pending interruption, so the thread is interrupted again before it
-// goes on: it sets up the handler's frame and stops at the handler's first instruction. So a
-// stopped thread holds no signal, and letting it go passes none.
+// One attempt is one tracer thread. It stops the threads of the target that it sees in /proc
+// (thread_stop_one.h), pass by pass, calls `work`, and lets all of them go.
 #include "inject/process/threads/thread_stop.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,17 +20,14 @@
 #include "host/threads/quiet_thread.h"
 #include "inject/process/proc_files.h"
 #include "inject/process/target_refusal.h"
-#include "inject/process/threads/interrupted_call.h"
 #include "inject/process/threads/thread_regs.h"
+#include "inject/process/threads/thread_stop_one.h"
 
 enum {
     LIMIT_MS = 100,
     ATTEMPTS = 10,
     VAIN_ATTEMPTS = 3, // in which less than half of the threads stopped
-    REALTIME_MS = 20,  // without a stop: the thread itself may lack the processor
-    POLLS_BEFORE_SLEEP = 20,
     POLL_NS = 20000,
-    ENDING_MS = 50, // until a thread that is killed has ended
     VFORK_POLL_NS = 200000,
     PAUSE_MS = 2, // before the second attempt; longer before each further one
     PAUSE_MS_MAX = 50,
@@ -61,150 +46,6 @@ struct tracer {
     struct map_u64 seen;  // threads of the target that were seized or skipped
 };
 
-static bool has_thread_ended(const struct target_process *target, int tid)
-{
-    const char state = proc_files_thread_state(target, tid);
-    return state == 'Z' || state == 'X';
-}
-
-static long call_ptrace(const struct thread_stop *stop, int request, int tid, const void *data)
-{
-    return stop->target->calls->ptrace(request, tid, NULL, (void *)(uintptr_t)data);
-}
-
-// Let a thread go on after a stop, with the signal that it stopped for, if any.
-static long pass_signal(const struct thread_stop *stop, int tid, int status)
-{
-    const uintptr_t number = status >> 16 == 0 ? (uintptr_t)WSTOPSIG(status) : 0;
-    return call_ptrace(stop, PTRACE_CONT, tid, (const void *)number);
-}
-
-// Return what a failure of ptrace means. ESRCH: the thread has ended, or is about to, and if not,
-// the kernel refuses.
-static enum err refusal(const struct thread_stop *stop, int tid)
-{
-    if (errno != ESRCH) {
-        return ERR_IO;
-    }
-    const uint64_t end_ns = clock_monotonic_ns() + ENDING_MS * NS_PER_MS;
-    while (!has_thread_ended(stop->target, tid)) {
-        if (clock_monotonic_ns() > end_ns) {
-            return ERR_IO;
-        }
-        clock_sleep_ns(POLL_NS);
-    }
-    return ERR_NOT_FOUND;
-}
-
-static enum err set_regs(struct thread_stop *stop,
-                         struct stopped_thread *thread,
-                         const struct user_regs_struct *regs)
-{
-    struct user_regs_struct wanted = *regs;
-    if (thread_regs_write(stop->target->calls, thread->tid, &wanted) != 0) {
-        return refusal(stop, thread->tid);
-    }
-    thread->regs = *regs;
-    return ERR_OK;
-}
-
-// Read the registers of a thread that has just stopped.
-static enum err take_regs(struct thread_stop *stop, struct stopped_thread *thread)
-{
-    if (thread_regs_read(stop->target->calls, thread->tid, &thread->regs) != 0) {
-        return refusal(stop, thread->tid);
-    }
-    struct user_regs_struct regs = thread->regs;
-    const struct current_call before = thread->before;
-    thread->before.number = -1; // it says nothing of the next stop
-    if (interrupted_call_restart(stop->target, thread->tid, &before, &regs)) {
-        stop->report.restarted_calls++;
-        return set_regs(stop, thread, &regs);
-    }
-    return stop->target->has_seccomp && interrupted_call_repeat(&regs)
-               ? set_regs(stop, thread, &regs)
-               : ERR_OK;
-}
-
-enum wait_end {
-    WAIT_STOPPED,
-    WAIT_GONE,
-    WAIT_TIMEOUT,
-    WAIT_FAILED
-};
-
-// Handle one answer of waitpid. Return whether the thread is in its final stop.
-static bool take_stop(struct thread_stop *stop, struct stopped_thread *thread, int status)
-{
-    if (status >> 16 == PTRACE_EVENT_STOP) {
-        thread->was_in_group_stop = WSTOPSIG(status) != SIGTRAP;
-        return true;
-    }
-    // The thread may have been killed meanwhile: waitpid will say so.
-    (void)call_ptrace(stop, PTRACE_INTERRUPT, thread->tid, NULL);
-    (void)pass_signal(stop, thread->tid, status);
-    return false;
-}
-
-static enum wait_end
-wait_for_stop(struct thread_stop *stop, struct stopped_thread *thread, uint64_t deadline_ns)
-{
-    const uint64_t ordinary_ns = clock_monotonic_ns() + REALTIME_MS * NS_PER_MS;
-    for (unsigned polls = 0;; polls++) {
-        int status = 0;
-        const int got = stop->target->calls->wait(thread->tid, &status, __WALL | WNOHANG);
-        if (got == thread->tid && WIFSTOPPED(status)) {
-            if (take_stop(stop, thread, status)) {
-                return WAIT_STOPPED;
-            }
-        } else if (got == thread->tid || (got < 0 && errno == ECHILD)) {
-            return WAIT_GONE;
-        } else if (got < 0 && errno != EINTR) {
-            return WAIT_FAILED;
-        } else if (polls >= POLLS_BEFORE_SLEEP) {
-            if (clock_monotonic_ns() > deadline_ns) {
-                return WAIT_TIMEOUT;
-            }
-            if (clock_monotonic_ns() > ordinary_ns) {
-                urgent_turns_end(&stop->turns);
-            }
-            // The first thread of a process that ends before the others is never reported.
-            if (polls % POLLS_BEFORE_SLEEP == 0 && has_thread_ended(stop->target, thread->tid)) {
-                return WAIT_GONE;
-            }
-            clock_sleep_ns(POLL_NS);
-        }
-    }
-}
-
-// Seize and interrupt one thread. *out_gone: it has ended meanwhile.
-static enum err seize(struct thread_stop *stop, struct stopped_thread *thread, bool *out_gone)
-{
-    const int tid = thread->tid;
-    const bool lifts = stop->options->lift_seccomp || stop->target->has_seccomp;
-    const uintptr_t options = lifts ? PTRACE_O_SUSPEND_SECCOMP : 0;
-    *out_gone = false;
-    long result = call_ptrace(stop, PTRACE_SEIZE, tid, (const void *)options);
-    if (result != 0 && errno == EPERM && lifts && !stop->options->lift_seccomp) {
-        result = call_ptrace(stop, PTRACE_SEIZE, tid, NULL);
-    }
-    if (result != 0) {
-        // A thread that is ending says EPERM too.
-        const bool is_forbidden = errno == EPERM || errno == EACCES;
-        *out_gone = is_forbidden ? has_thread_ended(stop->target, tid)
-                                 : refusal(stop, tid) == ERR_NOT_FOUND;
-        return *out_gone ? ERR_OK : is_forbidden ? ERR_PERMISSION : ERR_IO;
-    }
-    if (THREAD_REGS_LOSES_ARGUMENT) { // as late as possible: it may begin a call after that
-        thread->before = proc_files_current_call(stop->target, tid);
-    }
-    if (call_ptrace(stop, PTRACE_INTERRUPT, tid, NULL) != 0) {
-        *out_gone = refusal(stop, tid) == ERR_NOT_FOUND;
-        return *out_gone ? ERR_OK : ERR_IO;
-    }
-    return ERR_OK;
-}
-
 // Seize the threads that are new since the last pass, and add them to the stopped ones.
 static enum err seize_new(struct tracer *tracer, struct u32_vec *tids)
 {
@@ -218,7 +59,7 @@ static enum err seize_new(struct tracer *tracer, struct u32_vec *tids)
         bool is_gone = false;
         struct stopped_thread thread = {.tid = tid, .before.number = -1};
         urgent_turns_spare_others(&tracer->stop.turns);
-        TRY(seize(&tracer->stop, &thread, &is_gone));
+        TRY(stopped_thread_seize(&tracer->stop, &thread, &is_gone));
         if (!is_gone) {
             TRY(stopped_thread_vec_push(&tracer->stop.threads, thread));
         }
@@ -235,16 +76,16 @@ static enum err wait_for_new(struct tracer *tracer, size_t first)
         struct stopped_thread thread = threads->items[i];
         enum err err = ERR_NOT_FOUND;
         urgent_turns_spare_others(&tracer->stop.turns);
-        switch (wait_for_stop(&tracer->stop, &thread, tracer->deadline_ns)) {
-        case WAIT_STOPPED:
-            err = take_regs(&tracer->stop, &thread);
+        switch (stopped_thread_wait(&tracer->stop, &thread, tracer->deadline_ns)) {
+        case STOPPED_THREAD_STOPPED:
+            err = stopped_thread_read(&tracer->stop, &thread);
             break;
-        case WAIT_GONE:
+        case STOPPED_THREAD_GONE:
             break;
-        case WAIT_TIMEOUT:
+        case STOPPED_THREAD_LATE:
             tracer->was_vain = i < threads->len / 2;
             return ERR_LIMIT;
-        case WAIT_FAILED:
+        case STOPPED_THREAD_FAILED:
             return ERR_IO;
         }
         if (err == ERR_OK) {
@@ -325,7 +166,7 @@ static void release(struct tracer *tracer)
     const struct stopped_thread_vec *threads = &tracer->stop.threads;
     for (size_t i = 0; i < threads->len; i++) {
         urgent_turns_spare_others(&tracer->stop.turns);
-        (void)call_ptrace(&tracer->stop, PTRACE_DETACH, threads->items[i].tid, NULL);
+        (void)tracer->stop.target->calls->ptrace(PTRACE_DETACH, threads->items[i].tid, NULL, NULL);
     }
     tracer->stop.report.held_ns = clock_monotonic_ns() - tracer->begin_ns;
 }
@@ -417,7 +258,7 @@ static enum err work_while_held(struct tracer *tracer)
     struct thread_stop *stop = &tracer->stop;
     TRY(stopped_thread_vec_push(
         &stop->threads, (struct stopped_thread){.tid = stop->target->pid, .before.number = -1}));
-    TRY(take_regs(stop, stop->threads.items));
+    TRY(stopped_thread_read(stop, stop->threads.items));
     stop->report.threads = 1;
     return tracer->work(stop, tracer->context, &tracer->reason);
 }
@@ -456,127 +297,4 @@ thread_stop_run(struct target_process *target,
     }
     const bool is_done = tracer.result == ERR_OK && !tracer.stop.try_again;
     return is_done ? ERR_OK : explain(&tracer, info);
-}
-
-enum err
-thread_stop_set_regs(struct thread_stop *stop, size_t index, const struct user_regs_struct *regs)
-{
-    return set_regs(stop, stop->threads.items + index, regs);
-}
-
-// PTRACE_POKEDATA writes a word wherever a debugger may put a breakpoint, whatever the kernel
-// permits through /proc/PID/mem (proc_mem.force_override).
-static enum err poke(struct thread_stop *stop, uint64_t addr, const uint8_t *from, size_t len)
-{
-    const int tid = stop->threads.items[0].tid;
-    const struct kernel_calls *calls = stop->target->calls;
-    while (len != 0) {
-        const uint64_t word_addr = addr & ~UINT64_C(7);
-        const size_t offset = addr - word_addr;
-        const size_t part = min_u64(len, sizeof(uint64_t) - offset);
-        uint64_t word = 0;
-        TRY(target_process_read(stop->target, word_addr, &word, sizeof(word)));
-        memcpy((uint8_t *)&word + offset, from, part);
-        if (calls->ptrace(PTRACE_POKEDATA, tid, (void *)(uintptr_t)word_addr,
-                          (void *)(uintptr_t)word) != 0) {
-            return ERR_IO;
-        }
-        addr += part;
-        from += part;
-        len -= part;
-    }
-    return ERR_OK;
-}
-
-enum err thread_stop_write(struct thread_stop *stop, uint64_t addr, const void *from, size_t len)
-{
-    return target_process_write(stop->target, addr, from, len) == ERR_OK
-               ? ERR_OK
-               : poke(stop, addr, from, len);
-}
-
-enum err thread_stop_let_run(struct thread_stop *stop,
-                             size_t index,
-                             bool (*done)(void *context),
-                             void *context,
-                             uint32_t limit_ms)
-{
-    struct stopped_thread *thread = stop->threads.items + index;
-    if (call_ptrace(stop, PTRACE_CONT, thread->tid, NULL) != 0) {
-        return refusal(stop, thread->tid);
-    }
-    const uint64_t deadline_ns = clock_monotonic_ns() + limit_ms * NS_PER_MS;
-    while (!done(context)) {
-        // A signal stops it here; after SIGSTOP it goes on, too, until it is stopped again below.
-        int status = 0;
-        const int got = stop->target->calls->wait(thread->tid, &status, __WALL | WNOHANG);
-        if (got == thread->tid && !WIFSTOPPED(status)) {
-            return ERR_NOT_FOUND;
-        }
-        if (got == thread->tid) {
-            (void)pass_signal(stop, thread->tid, status); // it may have been killed meanwhile
-        }
-        if (clock_monotonic_ns() > deadline_ns) {
-            break;
-        }
-        clock_sleep_ns(POLL_NS);
-    }
-    const bool is_done = done(context);
-    if (call_ptrace(stop, PTRACE_INTERRUPT, thread->tid, NULL) != 0) {
-        return refusal(stop, thread->tid);
-    }
-    if (wait_for_stop(stop, thread, deadline_ns + limit_ms * NS_PER_MS) != WAIT_STOPPED) {
-        return ERR_NOT_FOUND;
-    }
-    TRY(take_regs(stop, thread));
-    return is_done ? ERR_OK : ERR_LIMIT;
-}
-
-// Wait for the next stop of a held thread. *out_signal: what it is to have; *out_is_entry: it is
-// about to make a system call.
-static enum err wait_for_call(struct thread_stop *stop,
-                              uint64_t deadline_ns,
-                              uintptr_t *out_signal,
-                              bool *out_is_entry)
-{
-    const int tid = stop->threads.items[0].tid;
-    struct __ptrace_syscall_info call = {0};
-    int status = 0;
-    int got = 0;
-    while ((got = stop->target->calls->wait(tid, &status, __WALL | WNOHANG)) == 0) {
-        if (clock_monotonic_ns() > deadline_ns) {
-            return ERR_LIMIT;
-        }
-        sched_yield(); // the thread only makes a call
-    }
-    if (got != tid || !WIFSTOPPED(status)) {
-        return ERR_NOT_FOUND;
-    }
-    const bool is_call = WSTOPSIG(status) == (SIGTRAP | 0x80); // PTRACE_O_TRACESYSGOOD
-    *out_signal = is_call || status >> 16 != 0 ? 0 : (uintptr_t)WSTOPSIG(status);
-    *out_is_entry = false;
-    if (is_call) {
-        if (stop->target->calls->ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(call),
-                                        &call) <= 0) {
-            return ERR_IO;
-        }
-        *out_is_entry = call.op == PTRACE_SYSCALL_INFO_ENTRY;
-    }
-    return ERR_OK;
-}
-
-enum err thread_stop_let_call(struct thread_stop *stop, size_t count, uint32_t limit_ms)
-{
-    const int tid = stop->threads.items[0].tid;
-    const uint64_t deadline_ns = clock_monotonic_ns() + limit_ms * NS_PER_MS;
-    uintptr_t signal = 0;
-    bool is_entry = false;
-    for (size_t entries = 0; entries < count || is_entry;) {
-        if (stop->target->calls->ptrace(PTRACE_SYSCALL, tid, NULL, (void *)signal) != 0) {
-            return ERR_NOT_FOUND;
-        }
-        TRY(wait_for_call(stop, deadline_ns, &signal, &is_entry));
-        entries += is_entry;
-    }
-    return take_regs(stop, stop->threads.items);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "attach/descriptor_gift.h"
+#include "inject/descriptor_gift.h"
 
 #include <errno.h>
 #include <fcntl.h>
