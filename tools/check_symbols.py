@@ -57,8 +57,6 @@ OPENERS = {
 ARCHITECTURE = re.compile(r"arch/\w+/")
 # Circles of calls that there are, with what would cut each.
 CIRCLES = {
-    ("cli/cmd_help.c", "cli/cmd_record.c", "cli/cmd_version.c", "cli/command_table.c", "cli/user_options.c"):
-        "pass the table of commands to those that read it",
     ("recorder/ingest/drain.c", "recorder/ingest/drain_lane.c", "recorder/ingest/drain_names.c",
      "recorder/ingest/drain_process.c"): "a file for the list of lanes below the others",
     ("recorder/recorder_aside.c", "recorder/recorder_attach.c", "recorder/recorder_breakdown.c",

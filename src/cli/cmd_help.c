@@ -4,7 +4,11 @@
 
 #include "cli/command_table.h"
 
-void help_print_overview(FILE *out)
+struct help_fields {
+    command_list commands;
+};
+
+void help_print_overview(command_list commands, FILE *out)
 {
     // Output errors are found when the stream is closed.
     (void)fputs("cairn records where a program's memory goes, and shows it.\n"
@@ -15,7 +19,7 @@ void help_print_overview(FILE *out)
                 "\n"
                 "Commands:\n",
                 out);
-    for (const struct command *const *command = commands; *command != NULL; command++) {
+    for (command_list command = commands; *command != NULL; command++) {
         (void)fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
     }
     (void)fputs("\n"
@@ -28,19 +32,19 @@ void help_print_overview(FILE *out)
                 out);
 }
 
-static int run(void *fields, int count, char **operands)
+static int run(void *context, int count, char **operands)
 {
-    (void)fields; // it has none
+    const struct help_fields *fields = context;
     if (count == 0) {
-        help_print_overview(stdout);
+        help_print_overview(fields->commands, stdout);
         return command_finish_output(STATUS_OK);
     }
-    const struct command *command = command_find(operands[0]);
+    const struct command *command = command_find(fields->commands, operands[0]);
     if (command != NULL) {
         return command_print_help(command);
     }
     struct err_info info;
-    const struct command *near = command_suggest(operands[0]);
+    const struct command *near = command_suggest(fields->commands, operands[0]);
     (void)err_set(&info, ERR_NOT_FOUND, "unknown command '%.100s'%s%s%s", operands[0],
                   near != NULL ? "; did you mean '" : "", near != NULL ? near->name : "",
                   near != NULL ? "'?" : "; 'cairn help' lists them");
@@ -53,5 +57,7 @@ const struct command command_help = {
     .synopsis = "[COMMAND]",
     .description = "Describe COMMAND, or list the commands.\n",
     .ignores_user_options = true,
+    .reads_commands = true,
+    .fields_bytes = sizeof(struct help_fields),
     .run = run,
 };

@@ -4,4 +4,6 @@
 
 #include <stdio.h>
 
-void help_print_overview(FILE *out);
+#include "cli/options/command.h"
+
+void help_print_overview(command_list commands, FILE *out);

@@ -26,6 +26,7 @@
 #include "host/text/number.h"
 
 struct record_fields {
+    command_list commands;
     struct record_words words;
     const char *mode;
     struct option_word_vec attached; // uses of --pid and --name
@@ -143,12 +144,12 @@ static const struct option_spec specs[] = {
 // clang-format on
 
 // Suggest a command for a word like `reprot`, which is not a program.
-static int suggest_command(const char *word)
+static int suggest_command(command_list commands, const char *word)
 {
     enum {
         STATUS_NO_PROGRAM = 127
     };
-    const struct command *near = strchr(word, '/') == NULL ? command_suggest(word) : NULL;
+    const struct command *near = strchr(word, '/') == NULL ? command_suggest(commands, word) : NULL;
     if (near == NULL || file_is_in_path(word)) {
         return STATUS_OK;
     }
@@ -307,7 +308,7 @@ static int run_program(const struct record_fields *fields, char **argv)
                                   ? "--pid or --name and a PROGRAM contradict each other"
                                   : "no PROGRAM given");
     }
-    int status = suggest_command(argv[0]);
+    int status = suggest_command(fields->commands, argv[0]);
     return status != STATUS_OK ? status : record_run(&settings, argv);
 }
 
@@ -323,13 +324,13 @@ static int run(void *context, int count, char **operands)
 {
     const struct record_fields *fields = context;
     if (fields->is_version) {
-        return command_run(&command_version, 1, operands - 1);
+        return command_run(fields->commands, &command_version, 1, operands - 1);
     }
     // "--" before the operand makes it a program in each case.
     const bool is_file = count > 0 && !command_is_program(operands) &&
                          access(operands[0], F_OK) == 0 && output_name_is_recording(operands[0]);
     if (fields->is_analyze || is_file) {
-        return command_run(&command_analyze, count + 1, operands - 1);
+        return command_run(fields->commands, &command_analyze, count + 1, operands - 1);
     }
     struct err_info info = {0};
     if (!command_is_program(operands) && check_not_reading(count, operands, &info) != ERR_OK) {
@@ -358,6 +359,7 @@ const struct command command_record = {
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {RECORD_OPTIONS(record_fields, words)}},
+    .reads_commands = true,
     .fields_bytes = sizeof(struct record_fields),
     .defaults = &defaults,
     .run = run,

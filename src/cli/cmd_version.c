@@ -9,6 +9,7 @@
 #include "cli/user_options.h"
 
 struct version_fields {
+    command_list commands;
     bool is_verbose;
 };
 
@@ -21,11 +22,11 @@ static const struct option_spec specs[] = {
 // clang-format on
 
 // Check them too: each error is that of every other command.
-static int print_user_options(void)
+static int print_user_options(command_list commands)
 {
     struct err_info info = {0};
     CLEANUP(user_options_release) struct user_options options = {0};
-    if (user_options_read(&command_version, &options, &info) != ERR_OK) {
+    if (user_options_read(commands, &command_version, &options, &info) != ERR_OK) {
         return command_error(&info);
     }
     const char *path = options.path.len > 0 ? strbuf_text(&options.path) : "none, without HOME";
@@ -45,7 +46,8 @@ static int run(void *context, int count, char **operands)
     if (fields->is_verbose) {
         build_details_print();
     }
-    return command_finish_output(fields->is_verbose ? print_user_options() : STATUS_OK);
+    return command_finish_output(fields->is_verbose ? print_user_options(fields->commands)
+                                                    : STATUS_OK);
 }
 
 const struct command command_version = {
@@ -55,6 +57,7 @@ const struct command command_version = {
     .description = "Print the version of cairn.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs)},
     .ignores_user_options = true,
+    .reads_commands = true,
     .fields_bytes = sizeof(struct version_fields),
     .run = run,
 };

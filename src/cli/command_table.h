@@ -10,10 +10,4 @@ extern const struct command command_help;
 extern const struct command command_version;
 
 // All commands, in the order of the help; NULL ends the table.
-extern const struct command *const commands[];
-
-// Return the command of that name, or NULL.
-const struct command *command_find(const char *name);
-
-// Return the command whose name is most similar to `name`, or NULL if none is similar.
-const struct command *command_suggest(const char *name);
+extern const struct command *const command_table[];

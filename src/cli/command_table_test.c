@@ -45,7 +45,7 @@ static void mistyped_words_suggest_a_command(void **state)
         {"a word that is much longer than the table of distances", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct command *command = command_suggest(cases[i].word);
+        const struct command *command = command_suggest(command_table, cases[i].word);
         assert_string_equal(command != NULL ? command->name : "(none)",
                             cases[i].wanted != NULL ? cases[i].wanted : "(none)");
     }
@@ -54,13 +54,13 @@ static void mistyped_words_suggest_a_command(void **state)
 static void commands_are_found_by_their_whole_name(void **state)
 {
     (void)state;
-    for (const struct command *const *command = commands; *command != NULL; command++) {
-        assert_ptr_equal(command_find((*command)->name), *command);
+    for (command_list command = command_table; *command != NULL; command++) {
+        assert_ptr_equal(command_find(command_table, (*command)->name), *command);
     }
-    assert_null(command_find(""));
-    assert_null(command_find("recor"));
-    assert_null(command_find("records"));
-    assert_null(command_find("Record"));
+    assert_null(command_find(command_table, ""));
+    assert_null(command_find(command_table, "recor"));
+    assert_null(command_find(command_table, "records"));
+    assert_null(command_find(command_table, "Record"));
 }
 
 int main(void)

@@ -50,7 +50,7 @@ static const struct option_spec *find_waiting(struct option_table table, const c
 
 static struct unfinished read_words(int count, char *const *words)
 {
-    const struct command *named = count > 1 ? command_find(words[0]) : NULL;
+    const struct command *named = count > 1 ? command_find(command_table, words[0]) : NULL;
     struct unfinished line = {.command = named != NULL ? named : &command_record};
     for (int i = named != NULL ? 1 : 0; i < count - 1; i++) {
         const char *word = words[i];
@@ -151,7 +151,7 @@ static void offer_options(FILE *out, struct option_table table, const char *type
 
 static void offer_commands(FILE *out, const char *typed)
 {
-    for (const struct command *const *command = commands; *command != NULL; command++) {
+    for (command_list command = command_table; *command != NULL; command++) {
         offer_word(out, typed, "", (*command)->name, (*command)->summary);
     }
 }

@@ -34,22 +34,22 @@ int main(int argc, char **argv)
     standard_streams_outlive_limit();
     quiet_thread_make_room();
     if (argc < 2) {
-        help_print_overview(stdout);
+        help_print_overview(command_table, stdout);
         (void)command_finish_output(STATUS_USAGE); // the status does not depend on it
         return STATUS_USAGE;
     }
     for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
         if (strcmp(argv[1], aliases[i].word) == 0) {
-            return user_options_run(aliases[i].command, argc - 1, argv + 1);
+            return user_options_run(command_table, aliases[i].command, argc - 1, argv + 1);
         }
     }
     if (strcmp(argv[1], "--complete") == 0) {
         completion_write(argc - 2, argv + 2, stdout);
         return command_finish_output(STATUS_OK);
     }
-    const struct command *command = command_find(argv[1]);
+    const struct command *command = command_find(command_table, argv[1]);
     if (command != NULL) {
-        return user_options_run(command, argc - 1, argv + 1);
+        return user_options_run(command_table, command, argc - 1, argv + 1);
     }
-    return user_options_run(&command_record, argc, argv);
+    return user_options_run(command_table, &command_record, argc, argv);
 }

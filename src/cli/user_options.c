@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "cli/command_table.h"
 #include "host/os/file.h"
 #include "host/text/toml.h"
 
@@ -32,9 +31,9 @@ static bool file_exists(const char *path)
            (access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != EACCES));
 }
 
-static bool any_command_has(const char *name)
+static bool any_command_has(command_list commands, const char *name)
 {
-    for (const struct command *const *command = commands; *command != NULL; command++) {
+    for (command_list command = commands; *command != NULL; command++) {
         if (options_find((*command)->options, name) != NULL) {
             return true;
         }
@@ -52,7 +51,7 @@ static MUST_USE enum err add_option(struct user_options *options,
 {
     struct err_info reason = {0};
     if (options_find(command->options, name) == NULL) {
-        return any_command_has(name)
+        return any_command_has(options->commands, name)
                    ? ERR_OK
                    : err_set(info, ERR_INVALID, "%s: unknown option '%.100s'", where, name);
     }
@@ -89,13 +88,13 @@ static MUST_USE enum err add_table(struct user_options *options,
                                    struct err_info *info)
 {
     const char *name = toml_text(toml, toml->tables.items[table].name);
-    const struct command *named = table == 0 ? command : command_find(name);
+    const struct command *named = table == 0 ? command : command_find(options->commands, name);
     if (named == NULL || toml->tables.items[table].is_element) {
         return err_set(info, ERR_INVALID, "%s:%" PRIu32 ": [%.100s] is not a command",
                        strbuf_text(&options->path), toml->tables.items[table].line, name);
     }
     // Of the tables of other commands, only the names and values are checked.
-    CLEANUP(user_options_release) struct user_options unused = {0};
+    CLEANUP(user_options_release) struct user_options unused = {.commands = options->commands};
     for (size_t i = 0; i < toml->entries.len; i++) {
         const struct toml_entry *entry = &toml->entries.items[i];
         const char *key = toml_text(toml, entry->key);
@@ -113,7 +112,7 @@ static MUST_USE enum err add_table(struct user_options *options,
         if (entry->type != TOML_BOOLEAN || entry->boolean) {
             TRY(add_option(named == command ? options : &unused, named, key,
                            value_of(toml, entry, digits), where, info));
-        } else if (!any_command_has(key)) {
+        } else if (!any_command_has(options->commands, key)) {
             return err_set(info, ERR_INVALID, "%s: unknown option '%.100s'", where, key);
         }
     }
@@ -192,22 +191,24 @@ add_variable(struct user_options *options, const struct command *command, struct
     return ERR_OK;
 }
 
-enum err
-user_options_read(const struct command *command, struct user_options *out, struct err_info *info)
+enum err user_options_read(command_list commands,
+                           const struct command *command,
+                           struct user_options *out,
+                           struct err_info *info)
 {
-    CLEANUP(user_options_release) struct user_options options = {0};
+    CLEANUP(user_options_release) struct user_options options = {.commands = commands};
     TRY(add_file(&options, command, info));
     TRY(add_variable(&options, command, info));
     *out = TAKE(options);
     return ERR_OK;
 }
 
-int user_options_run(const struct command *command, int argc, char **argv)
+int user_options_run(command_list commands, const struct command *command, int argc, char **argv)
 {
     struct err_info info = {0};
     CLEANUP(user_options_release) struct user_options options = {0};
     if (!command->ignores_user_options && !options_refuse_config(command->options, argc, argv) &&
-        user_options_read(command, &options, &info) != ERR_OK) {
+        user_options_read(commands, command, &options, &info) != ERR_OK) {
         return command_error(&info);
     }
     const size_t count = (size_t)argc + options.word_count;
@@ -222,7 +223,7 @@ int user_options_run(const struct command *command, int argc, char **argv)
         at += strlen(at) + 1;
     }
     memcpy(words + 1 + options.word_count, argv + 1, (size_t)(argc - 1) * sizeof(*words));
-    const int status = command_run(command, (int)count, words);
+    const int status = command_run(commands, command, (int)count, words);
     free(words);
     return status;
 }

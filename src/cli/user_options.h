@@ -20,17 +20,19 @@
 
 // Zeroed before use; owned.
 struct user_options {
-    struct strbuf path;  // of the file; empty without XDG_CONFIG_HOME and HOME
-    bool is_read;        // the file exists
-    struct strbuf words; // each ended by a zero byte
+    command_list commands; // borrowed; all of them
+    struct strbuf path;    // of the file; empty without XDG_CONFIG_HOME and HOME
+    bool is_read;          // the file exists
+    struct strbuf words;   // each ended by a zero byte
     size_t word_count;
 };
 
 // Read what applies to a command.
-enum err user_options_read(const struct command *command,
+enum err user_options_read(command_list commands,
+                           const struct command *command,
                            struct user_options *out,
                            struct err_info *info) MUST_USE;
 void user_options_release(struct user_options *options);
 
 // Run a command with these options before those of argv. Return its exit status.
-int user_options_run(const struct command *command, int argc, char **argv);
+int user_options_run(command_list commands, const struct command *command, int argc, char **argv);

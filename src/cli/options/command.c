@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "cli/options/spelling.h"
 #include "cli/text/screen_text.h"
 #include "host/containers/memory_end.h"
 #include "host/text/number.h"
@@ -75,7 +76,31 @@ static int parse_and_run(const struct command *command, int argc, char **argv, v
     return command->run(fields, argc - first, argv + first);
 }
 
-int command_run(const struct command *command, int argc, char **argv)
+const struct command *command_find(command_list commands, const char *name)
+{
+    for (command_list command = commands; *command != NULL; command++) {
+        if (strcmp((*command)->name, name) == 0) {
+            return *command;
+        }
+    }
+    return NULL;
+}
+
+const struct command *command_suggest(command_list commands, const char *name)
+{
+    const struct command *best = NULL;
+    unsigned best_distance = SPELLING_DISTANCE_MAX + 1;
+    for (command_list command = commands; *command != NULL; command++) {
+        const unsigned distance = spelling_distance(name, (*command)->name);
+        if (distance < best_distance) {
+            best = *command;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+int command_run(command_list commands, const struct command *command, int argc, char **argv)
 {
     void *fields = calloc(1, command->fields_bytes + 1); // a command may have none
     if (fields == NULL) {
@@ -83,6 +108,9 @@ int command_run(const struct command *command, int argc, char **argv)
     }
     if (command->defaults != NULL) {
         memcpy(fields, command->defaults, command->fields_bytes);
+    }
+    if (command->reads_commands) {
+        *(command_list *)fields = commands;
     }
     memory_end_forget();
     const int status = parse_and_run(command, argc, argv, fields);

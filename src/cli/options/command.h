@@ -30,6 +30,7 @@ struct command {
     int words_after;           // the number of operands before that one
     bool takes_one_file;       // refuse any other number of operands
     bool ignores_user_options; // of user_options.h
+    bool reads_commands;       // the fields begin with the table of all commands
     size_t fields_bytes;       // of the struct that takes the options
     const void *defaults;      // of that struct; NULL: zeroes
     // Run with the parsed fields and the operands, and return the exit status. Before the operands
@@ -37,9 +38,19 @@ struct command {
     int (*run)(void *fields, int count, char **operands);
 };
 
+// All commands, in the order of the help; NULL ends the table. The commands that read it are in it,
+// so it is handed to them.
+typedef const struct command *const *command_list;
+
+// Return the command of that name, or NULL.
+const struct command *command_find(command_list commands, const char *name);
+
+// Return the command whose name is most similar to `name`, or NULL if none is similar.
+const struct command *command_suggest(command_list commands, const char *name);
+
 // Parse argv[1..argc) by the command's table, and run the command. Print help and errors. Return
 // the exit status. argv[0] is the command's name.
-int command_run(const struct command *command, int argc, char **argv);
+int command_run(command_list commands, const struct command *command, int argc, char **argv);
 
 // Return whether "--" is before the operands, which are a program and its arguments then.
 static inline bool command_is_program(char *const *operands)
