@@ -223,14 +223,6 @@ static MUST_USE enum err choose_packing(const struct export_fields *fields,
     return ERR_OK;
 }
 
-static bool is_same_file(const char *one, const char *other)
-{
-    struct stat of_one;
-    struct stat of_other;
-    return stat(one, &of_one) == 0 && stat(other, &of_other) == 0 &&
-           of_one.st_dev == of_other.st_dev && of_one.st_ino == of_other.st_ino;
-}
-
 // Write the export. An output error is not returned here: the stream keeps it.
 static MUST_USE enum err write_view(const struct exporter *exporter,
                                     const struct export_view *view,
@@ -283,7 +275,7 @@ static MUST_USE enum err export_file(const char *path,
     struct export_request request = {
         .exporter = find_format(fields->format), .cost = fields->cost, .moment = moment};
     TRY(choose_packing(fields, request.exporter, &request.packing, info));
-    if (fields->output != NULL && is_same_file(path, fields->output)) {
+    if (fields->output != NULL && file_is_same(path, fields->output)) {
         return err_set(info, ERR_INVALID, "--output: '%s' is the recording itself", path);
     }
     CLEANUP(name_places_release) struct name_places names = {0};

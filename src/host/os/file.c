@@ -148,6 +148,14 @@ bool file_append_user_folder(struct strbuf *out, const char *variable, const cha
     return false;
 }
 
+bool file_is_same(const char *one, const char *other)
+{
+    struct stat a;
+    struct stat b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 bool file_is_in_path(const char *program)
 {
     const char *path = getenv("PATH");

@@ -50,6 +50,9 @@ enum err file_absolute_path(const char *path, struct strbuf *out, struct err_inf
 // Base Directory Specification). False: nothing was appended.
 bool file_append_user_folder(struct strbuf *out, const char *variable, const char *below_home);
 
+// Return whether both paths exist, and lead to one file.
+bool file_is_same(const char *one, const char *other);
+
 // Return whether a shell would find the program: in a folder of PATH, or in /usr/bin and /bin if
 // PATH is not set.
 bool file_is_in_path(const char *program);

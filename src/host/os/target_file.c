@@ -43,14 +43,6 @@ static void reader_release(struct reader *reader)
     u32_vec_release(&reader->groups);
 }
 
-static bool same_place(const char *one, const char *other)
-{
-    struct stat a;
-    struct stat b;
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 // Return the number of the i-th field after a name of /proc/PID/status.
 static uint32_t field_of(const char *value, int field)
 {
@@ -77,7 +69,7 @@ static enum err find_reader(int pid, struct reader *out)
     (void)snprintf(users, sizeof(users), "/proc/%d/ns/user", pid); // fits
     // Capabilities in another namespace of users are for that one's files.
     if ((proc_text_mask(status, "CapEff") & CAPS_THAT_READ) != 0) {
-        out->may_all = same_place("/proc/self/ns/user", users);
+        out->may_all = file_is_same("/proc/self/ns/user", users);
     }
     const char *groups = proc_text_value(status, "Groups");
     uint64_t group;
@@ -340,7 +332,7 @@ bool target_file_shares_root(int pid)
     char mounts[32];
     (void)snprintf(root, sizeof(root), "/proc/%d/root", pid);       // fits
     (void)snprintf(mounts, sizeof(mounts), "/proc/%d/ns/mnt", pid); // fits
-    return same_place("/", root) && same_place("/proc/self/ns/mnt", mounts);
+    return file_is_same("/", root) && file_is_same("/proc/self/ns/mnt", mounts);
 }
 
 bool target_file_is_trusted(const struct stat *status)
