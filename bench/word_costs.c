@@ -187,11 +187,12 @@ static void *add_events(void *context)
     const double before = seconds();
     for (uint32_t i = 0; i < SUM_EVENTS; i++) {
         const int64_t delta = i % 2 == 0 ? adder->step : -adder->step;
-        peak_share_add(&adder->share, shared_sum_number(&g_sum), delta);
-        shared_sum_add(&g_sum, &part, delta);
+        const uint32_t number = shared_sum_number(&g_sum);
+        peak_share_add(&adder->share, shared_sum_add(&g_sum, &part, number, delta), delta);
     }
     adder->ns = (seconds() - before) / SUM_EVENTS * 1e9;
     (void)shared_sum_send(&g_sum, &part);
+    shared_sum_release(&g_sum, &part);
     shared_sum_leave(&g_sum, 1);
     return NULL;
 }

@@ -124,7 +124,8 @@ struct aggregator {
     uint64_t held_since_ms;    // allocations since this tick may be missing
     uint64_t stamped_count;    // events with stamps
     uint64_t book_blocks;      // live, of threads that keep books
-    bool has_book_peak;        // the peak is that of a shared sum
+    bool has_book_peak;        // the peak is that of a shared sum:
+    uint64_t book_peak_bytes;  // this, until all rows are complete (heap_totals_sum_peaks),
     uint64_t book_error_bytes; // how far it may be off,
     uint64_t book_other_bytes; // and by these blocks, which are in no book,
     uint64_t book_ghost_bytes; // and, besides, too high: of processes that may have been dead

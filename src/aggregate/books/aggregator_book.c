@@ -302,10 +302,12 @@ void aggregator_book_peak(struct aggregator *aggregator,
     struct heap_totals *totals = &aggregator->totals;
     totals->sums.slice_max_bytes = max_u64(totals->sums.slice_max_bytes, totals->sums.live_bytes);
     if (value->number <= totals->rows.peak_number) {
+        aggregator->book_error_bytes = max_u64(aggregator->book_error_bytes, error_bytes);
         return;
     }
     totals->rows.peak_number = value->number;
     totals->peak_bytes = value->peak_bytes;
+    aggregator->book_peak_bytes = value->peak_bytes;
     totals->peak_time_ms = totals->now_ms;
     totals->sums.slice_max_bytes = max_u64(totals->sums.slice_max_bytes, value->peak_bytes);
     aggregator->has_book_peak = true;

@@ -50,7 +50,8 @@ enum err aggregator_book_add(struct aggregator *aggregator,
 enum err aggregator_book_settle(struct aggregator *aggregator, struct aggregator_process *process)
     MUST_USE;
 
-// Take over the peak of the shared sum, if it is a new one. It may be off by `error_bytes`.
+// Take over the peak of the shared sum, if it is a new one. It may be off by `error_bytes`, which
+// may rise as long as it is the latest peak.
 void aggregator_book_peak(struct aggregator *aggregator,
                           const struct sum_value *value,
                           uint64_t error_bytes);

@@ -18,10 +18,7 @@ bool drain_books_are_kept(const struct drain *drain)
 
 static void add_to_sum(struct drain *drain, int64_t bytes)
 {
-    struct sum_part part = {.unsent_bytes = bytes, .room_bytes = SUM_NOT_ALONE};
-    if (bytes != 0) {
-        (void)shared_sum_send(&drain->session->header->sum, &part);
-    }
+    shared_sum_change(&drain->session->header->sum, bytes);
 }
 
 static struct words_share *share_of(const struct drain *drain, const struct lane_header *lane)
@@ -58,6 +55,7 @@ void drain_books_end_lane(struct drain *drain, const struct lane_header *lane)
     if (keeps_book(drain, lane) && !is_closed) {
         struct sum_part part = lane->sum_part;
         send_part(drain, share_of(drain, lane), &part);
+        shared_sum_release(&drain->session->header->sum, &part);
         shared_sum_leave(&drain->session->header->sum,
                          words_share_take_thread(share_of(drain, lane)));
     }
@@ -88,10 +86,9 @@ static MUST_USE enum err note_peak(struct drain *drain)
 {
     struct shared_sum *sum = &drain->session->header->sum;
     const struct sum_value value = shared_sum_read(sum);
-    // Relaxed: a bound. At most what there is, whatever the processes say.
-    const uint64_t error_bytes = min_u64(
-        atomic_load_explicit(&sum->peak_error_bytes, memory_order_relaxed), value.peak_bytes);
-    aggregator_book_peak(drain->aggregator, &value, error_bytes);
+    // At most what there is, whatever the processes say.
+    aggregator_book_peak(drain->aggregator, &value,
+                         min_u64(shared_sum_error(sum, &value), value.peak_bytes));
     return follow_peak(drain);
 }
 

@@ -502,9 +502,8 @@ static void kill_process(pid_t pid)
 // A thread of the process adds so much to the sum.
 static void change_sum(struct pair *pair, uint32_t slot, int64_t bytes)
 {
-    struct sum_part part = {.unsent_bytes = bytes, .room_bytes = SUM_NOT_ALONE};
     words_share_add(pair->f.on.session.words->shares + slot, bytes);
-    (void)shared_sum_send(&pair->f.on.session.header->sum, &part);
+    shared_sum_change(&pair->f.on.session.header->sum, bytes);
 }
 
 static void begin_held(struct pair *pair)

@@ -96,10 +96,13 @@ static enum err fill_meta(struct aggregator *aggregator,
     return intern_command_line(aggregator, facts->argv, &out->command_line);
 }
 
-// How far the peak of a shared sum may be off, either way.
+// How far the peak of a shared sum may be off, either way. The stated one is what the rows held.
 static uint64_t book_error_of(const struct aggregator *aggregator)
 {
-    return aggregator->book_error_bytes + aggregator->book_other_bytes;
+    const uint64_t by_rows = aggregator->has_book_peak ? distance_u64(aggregator->totals.peak_bytes,
+                                                                      aggregator->book_peak_bytes)
+                                                       : 0;
+    return aggregator->book_error_bytes + aggregator->book_other_bytes + by_rows;
 }
 
 // Whether threads have chosen blocks.

@@ -29,18 +29,6 @@ static struct words16 read_halves(const struct shared_sum *sum)
     return (struct words16){.low = state->low, .high = state->high};
 }
 
-static void choose_batch(struct shared_sum *sum, uint64_t peak_bytes)
-{
-    // Relaxed: a bound. Of two threads that choose at once, the later one is right enough: the
-    // next peak or thread chooses again.
-    const uint32_t threads = atomic_load_explicit(&sum->thread_count, memory_order_relaxed);
-    const uint64_t batch = max_u64(peak_bytes / SUM_PEAK_SHARES / max_u64(threads, 1),
-                                   threads <= 1 ? SUM_ALONE_MIN : SUM_BATCH_MIN);
-    if (batch != atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed)) {
-        atomic_store_explicit(&sum->batch_bytes, batch, memory_order_relaxed);
-    }
-}
-
 // Bring the copy of the number up to date. It never decreases.
 static void repair_number(struct shared_sum *sum, uint32_t number)
 {
@@ -64,34 +52,84 @@ static uint32_t joins_of(const struct shared_sum *sum)
     return atomic_load_explicit(&sum->joins, memory_order_acquire);
 }
 
+// Return the sum. Unsigned: the recorder adds the part of a killed thread, which may be anything.
+static int64_t plus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 // Return the value with the part added. `copy`: the number that the thread has seen.
 static struct sum_value
 with_part(const struct sum_value *before, const struct sum_part *part, uint32_t copy)
 {
     struct sum_value after = *before;
-    // Unsigned: the recorder adds the part of a killed thread, which may be anything.
-    const int64_t own_peak = (int64_t)((uint64_t)part->base_bytes + (uint64_t)part->room_bytes);
-    if (part->room_bytes != SUM_NOT_ALONE && own_peak > (int64_t)before->peak_bytes) {
+    const int64_t own_peak = plus(part->base_bytes, part->room_bytes);
+    if (part->room_bytes != SUM_NOT_ALONE && part->number == before->number &&
+        own_peak > (int64_t)before->peak_bytes) {
         after.peak_bytes = (uint64_t)own_peak & PEAK_MAX;
         after.number = max_u32(before->number + (before->number < UINT32_MAX), copy);
     }
-    after.sum_bytes = (int64_t)((uint64_t)after.sum_bytes + (uint64_t)part->unsent_bytes);
+    after.before_number = max_u32(after.number, copy);
+    after.sum_bytes = plus(after.sum_bytes, part->unsent_bytes);
     if (after.sum_bytes > (int64_t)after.peak_bytes) {
         after.peak_bytes = (uint64_t)after.sum_bytes & PEAK_MAX;
-        after.number = max_u32(after.number, copy);
-        after.number += after.number < UINT32_MAX;
+        after.number = after.before_number + (after.before_number < UINT32_MAX);
     }
     return after;
 }
 
-// A new peak was set. Relaxed: a bound, of a moment about now.
-static void note_error(struct shared_sum *sum)
+// Note what the heap may have had, if threads keep so much.
+static void note_most(struct shared_sum *sum, int64_t sum_bytes, uint64_t kept_bytes)
 {
-    const uint64_t batch = atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
+    const uint64_t now = (sum_bytes > 0 ? (uint64_t)sum_bytes : 0) + kept_bytes;
+    // Relaxed, here and below: bounds, which order nothing.
+    uint64_t most = atomic_load_explicit(&sum->most_bytes, memory_order_relaxed);
+    while (now > most &&
+           !atomic_compare_exchange_weak_explicit(&sum->most_bytes, &most, now,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+static uint64_t kept_bytes(const struct shared_sum *sum)
+{
+    return atomic_load_explicit(&sum->kept_bytes, memory_order_relaxed);
+}
+
+// Whether one thread counts, and knows it.
+static bool is_exact(const struct shared_sum *sum)
+{
+    return is_alone(sum) &&
+           joins_of(sum) == atomic_load_explicit(&sum->alone_joins, memory_order_relaxed);
+}
+
+// Return what a thread should keep.
+static uint64_t wanted_batch(const struct shared_sum *sum, uint64_t peak_bytes, bool alone)
+{
     const uint32_t threads = atomic_load_explicit(&sum->thread_count, memory_order_relaxed);
-    const uint64_t stray = atomic_load_explicit(&sum->stray_bytes, memory_order_relaxed);
-    atomic_store_explicit(&sum->peak_error_bytes, threads > 1 ? batch * threads + stray : 0,
-                          memory_order_relaxed);
+    return alone ? max_u64(peak_bytes / SUM_ALONE_SHARES, SUM_ALONE_MIN)
+                 : max_u64(peak_bytes / SUM_PEAK_SHARES / max_u64(threads, 1), SUM_BATCH_MIN);
+}
+
+static void keep(struct shared_sum *sum, struct sum_part *part, uint64_t batch_bytes)
+{
+    // Unsigned: it may be less than before.
+    atomic_fetch_add_explicit(&sum->kept_bytes, batch_bytes - part->batch_bytes,
+                              memory_order_relaxed);
+    part->batch_bytes = batch_bytes;
+}
+
+// Add the part to the state, and return its value after that.
+static struct sum_value add(struct shared_sum *sum, const struct sum_part *part)
+{
+    const uint32_t copy = shared_sum_number(sum);
+    struct words16 seen = read_halves(sum);
+    struct sum_value after;
+    do {
+        const struct sum_value before = unpacked(&seen);
+        after = with_part(&before, part, copy);
+    } while (!arch_exchange16(&sum->state, &seen, packed(&after)));
+    repair_number(sum, after.number);
+    return after;
 }
 
 struct sum_value shared_sum_send(struct shared_sum *sum, struct sum_part *part)
@@ -100,26 +138,55 @@ struct sum_value shared_sum_send(struct shared_sum *sum, struct sum_part *part)
     // joins afterwards shows in `joins`.
     part->joins = joins_of(sum);
     const bool alone = is_alone(sum);
-    const uint32_t copy = shared_sum_number(sum);
-    struct words16 seen = read_halves(sum);
-    struct sum_value before;
-    struct sum_value after;
-    do {
-        before = unpacked(&seen);
-        after = with_part(&before, part, copy);
-    } while (!arch_exchange16(&sum->state, &seen, packed(&after)));
-    if (after.number != before.number) {
-        note_error(sum);
-        choose_batch(sum, after.peak_bytes);
+    // A larger batch before it, too, so that each later addition notes it; a smaller one after it.
+    const struct words16 seen = read_halves(sum);
+    const uint64_t wanted = wanted_batch(sum, unpacked(&seen).peak_bytes, alone);
+    if (wanted > part->batch_bytes + part->batch_bytes / 8) { // not at each little step
+        keep(sum, part, wanted);
     }
-    if (part->room_bytes != SUM_NOT_ALONE) { // it was alone, and may have been the stray
-        atomic_store_explicit(&sum->stray_bytes, 0, memory_order_relaxed);
+    if (part->room_bytes != SUM_NOT_ALONE) { // so much it had before others changed the sum
+        const uint64_t unsent = part->unsent_bytes > 0 ? (uint64_t)part->unsent_bytes : 0;
+        note_most(sum, part->base_bytes, min_u64(unsent, part->batch_bytes));
     }
+    const uint64_t kept = kept_bytes(sum);
+    const struct sum_value after = add(sum, part);
     part->unsent_bytes = 0;
     part->base_bytes = after.sum_bytes;
+    part->number = after.number;
     part->room_bytes = alone ? (int64_t)after.peak_bytes - after.sum_bytes : SUM_NOT_ALONE;
-    repair_number(sum, after.number);
+    if (alone) {
+        atomic_store_explicit(&sum->alone_joins, part->joins, memory_order_relaxed);
+    }
+    if (wanted < part->batch_bytes) {
+        keep(sum, part, wanted);
+    }
+    // Both: others may begin to keep more before the exchange, and less after it.
+    note_most(sum, after.sum_bytes, is_exact(sum) ? 0 : max_u64(kept, kept_bytes(sum)));
     return after;
+}
+
+void shared_sum_change(struct shared_sum *sum, int64_t bytes)
+{
+    const struct sum_part part = {.unsent_bytes = bytes, .room_bytes = SUM_NOT_ALONE};
+    if (bytes != 0) {
+        const uint64_t kept = kept_bytes(sum);
+        const struct sum_value after = add(sum, &part);
+        // A thread that is alone has not seen this. What it had before it notes itself.
+        const bool is_lower = bytes < 0 && is_exact(sum);
+        note_most(sum, after.sum_bytes, is_lower ? 0 : max_u64(kept, kept_bytes(sum)));
+    }
+}
+
+struct sum_value shared_sum_read(struct shared_sum *sum)
+{
+    const struct sum_part nothing = {.room_bytes = SUM_NOT_ALONE};
+    return add(sum, &nothing);
+}
+
+uint64_t shared_sum_error(const struct shared_sum *sum, const struct sum_value *value)
+{
+    const uint64_t most = atomic_load_explicit(&sum->most_bytes, memory_order_relaxed);
+    return most > value->peak_bytes ? most - value->peak_bytes : 0;
 }
 
 void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part)
@@ -129,24 +196,18 @@ void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part)
     }
 }
 
-struct sum_value shared_sum_read(struct shared_sum *sum)
-{
-    struct sum_part nothing = {.room_bytes = SUM_NOT_ALONE};
-    return shared_sum_send(sum, &nothing);
-}
-
 void shared_sum_join(struct shared_sum *sum, struct sum_part *part)
 {
-    const uint32_t count =
-        1 + atomic_fetch_add_explicit(&sum->thread_count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&sum->thread_count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&sum->joins, 1, memory_order_release); // see joins_of
     *part = (struct sum_part){.room_bytes = SUM_NOT_ALONE};
-    if (count == 2) { // until now the batch was for one thread
-        atomic_store_explicit(&sum->stray_bytes,
-                              atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed),
-                              memory_order_relaxed);
-    }
-    choose_batch(sum, shared_sum_send(sum, part).peak_bytes);
+    (void)shared_sum_send(sum, part); // nothing but what others may have kept
+}
+
+void shared_sum_release(struct shared_sum *sum, struct sum_part *part)
+{
+    atomic_fetch_sub_explicit(&sum->kept_bytes, part->batch_bytes, memory_order_relaxed);
+    part->batch_bytes = 0;
 }
 
 void shared_sum_leave(struct shared_sum *sum, uint32_t threads)
@@ -154,6 +215,5 @@ void shared_sum_leave(struct shared_sum *sum, uint32_t threads)
     if (threads != 0) {
         // Release: see is_alone.
         atomic_fetch_sub_explicit(&sum->thread_count, threads, memory_order_release);
-        choose_batch(sum, shared_sum_read(sum).peak_bytes);
     }
 }

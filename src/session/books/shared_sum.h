@@ -7,26 +7,35 @@
 // elsewhere. The first peak has number 1, each higher one the next.
 //
 //   line 1   sum 48, peak 48, number 32    written by each addition
-//   line 2   batch, number, threads        read by each event, written at a new peak
+//   line 2   number, threads               read by each event, written at a new peak
+//   line 3   kept, most                    read by each addition, written if it is at the top
 //
-// Bound. At any moment the sum differs from the live bytes by what the threads have not added: at
-// most a batch for each. So does the peak from the true one. An event counts at some moment between
-// its call and its return: of two that overlap in time, either may have been the first.
+// Bound. An event that stays in the batch counts when its thread keeps it, one that is added counts
+// at the exchange. Both are between its call and its return: of two that overlap in time, either
+// may have been the first. So at any moment the sum differs from the live bytes by what the threads
+// keep, and `kept` is at least that: each thread's batch is in it before the thread uses it. After
+// each change of the sum, of its threads or of their batches, `most` is at least the sum and what
+// is kept. So the true peak is at most `most`. It is not below the peak by more than `most` is
+// above it, because what was kept as the peak was set is in `most`, too. What a thread alone keeps
+// is known, see below; it notes that when it finds that others have changed the sum.
 //
 // Owners (peak_share.h) need the number at each event. It has a copy in line 2, because each
 // addition takes line 1 away from all other processors. A thread may lose its processor between the
 // exchange and the copy; so each thread that adds compares the copy with the number, and repairs
-// it. So no thread sees a number that is older than its own latest addition, and what a row
-// held at the peak is wrong by at most another batch for each thread.
+// it. An event that is added learns from its exchange which peak was before it, so it is on the
+// right side of each, however large it is. So what a row held at the peak is wrong by at most
+// another batch for each thread.
 //
-// The batch is a 256th of the peak, divided by the threads, and at least SUM_BATCH_MIN.
+// The batch is a 256th of the peak, divided by the threads, and at least SUM_BATCH_MIN. A thread
+// chooses it as it adds: the batches of threads that sleep are of earlier peaks and threads.
 //
 // Alone. While one thread counts, no other changes the sum, so the thread knows each peak by
 // itself: when it frees and its part is above all before (room_bytes), the heap was at a new peak.
-// It then takes the next number, in the copy, and brings the peak with its part. So peak and owners
-// are exact, whatever the batch is; it is larger then. If the sum has changed meanwhile, or another
-// thread has joined, the thread adds its part and is not alone any more. To compare the sum would
-// not do: a thread that comes and goes leaves it as it was.
+// It then takes the next number, in the copy, and brings the peak with its part, unless others have
+// set one since. So peak and owners are exact, whatever the batch is, and nothing counts as kept;
+// the batch has another minimum, for what others find kept when they join. If the sum has changed
+// meanwhile, or another thread has joined, the thread adds its part and is not alone any more. To
+// compare the sum would not do: a thread that comes and goes leaves it as it was.
 //
 // Invariant: the peak is at least the sum, and 0. Trust: R copies and bounds what it reads.
 // Context: T and H, any thread, async-signal-safe: a handler in a hook needs a part of its own.
@@ -39,48 +48,56 @@
 #include "base/compiler.h"
 #include "exchange16_arch.h"
 
-#define SUM_BATCH_MIN   48u // bytes
-#define SUM_ALONE_MIN   4096u
-#define SUM_PEAK_SHARES 256u
-#define SUM_BITS        48
-#define SUM_NUMBER_BITS (64 - SUM_BITS)
+#define SUM_BATCH_MIN    48u // bytes
+#define SUM_PEAK_SHARES  256u
+#define SUM_ALONE_MIN    1024u
+#define SUM_ALONE_SHARES 1024u
+#define SUM_BITS         48
+#define SUM_NUMBER_BITS  (64 - SUM_BITS)
 
 struct shared_sum {
     // By arch_exchange16 alone. low = sum 48 | number's low 16 bits; high = peak 48 | the others.
     struct words16 state;
-    _Alignas(64) _Atomic uint64_t batch_bytes;
-    _Atomic uint32_t number; // the copy; more than that in `state` only by a thread alone
+    _Alignas(64) _Atomic uint32_t number; // the copy; more than that in `state` only by one alone
     _Atomic uint32_t thread_count;
-    _Atomic uint32_t joins; // of threads, ever
-    // How far the peak may be off: what the threads had not added when it was set.
-    _Atomic uint64_t peak_error_bytes;
-    // What a thread that was alone may have kept when the second one came.
-    _Atomic uint64_t stray_bytes;
+    _Atomic uint32_t joins;                   // of threads, ever
+    _Atomic uint32_t alone_joins;             // as a thread last found that it was alone
+    _Alignas(64) _Atomic uint64_t kept_bytes; // what all threads may keep
+    _Atomic uint64_t most_bytes;              // what the heap may have had
 };
 
 // A thread's part.
 struct sum_part {
     int64_t unsent_bytes; // not in the sum yet
     int64_t room_bytes;   // what is above it is a new peak; SUM_NOT_ALONE: it cannot know
+    uint64_t batch_bytes; // what it may keep
     int64_t base_bytes;   // the sum when it was added last,
-    uint32_t joins;       // and how many threads had joined before
+    uint32_t joins;       // how many threads had joined before,
+    uint32_t number;      // and the number of the peak after
 };
 #define SUM_NOT_ALONE INT64_MAX
 
 struct sum_value {
     int64_t sum_bytes; // may be below 0: frees may be added before their allocations
     uint64_t peak_bytes;
-    uint32_t number; // of the peak; 0: there was none
+    uint32_t number;        // of the peak; 0: there was none
+    uint32_t before_number; // of the latest peak before the addition
 };
 
-// A thread begins to count, with a new part. Some threads have ended; their parts were added.
+// A thread begins to count, with a new part. It ends: its part was added, and keeps nothing more.
 void shared_sum_join(struct shared_sum *sum, struct sum_part *part);
+void shared_sum_release(struct shared_sum *sum, struct sum_part *part);
 void shared_sum_leave(struct shared_sum *sum, uint32_t threads);
 
 // Add the thread's part now, and return the new value.
 struct sum_value shared_sum_send(struct shared_sum *sum, struct sum_part *part);
 
+// Add bytes that are in no part.
+void shared_sum_change(struct shared_sum *sum, int64_t bytes);
+
+// Return how far the peak of the value, which was just read, may be off.
 struct sum_value shared_sum_read(struct shared_sum *sum);
+uint64_t shared_sum_error(const struct shared_sum *sum, const struct sum_value *value);
 
 // The part is above its room, and about to decrease: note the peak, or find that the thread is not
 // alone.
@@ -120,20 +137,20 @@ ALWAYS_INLINE uint32_t shared_sum_number(const struct shared_sum *sum)
     return atomic_load_explicit(&sum->number, memory_order_relaxed);
 }
 
-// Whether a thread may keep so much without adding it to the sum.
-ALWAYS_INLINE bool shared_sum_may_keep(const struct shared_sum *sum, int64_t unsent_bytes)
+// Whether the thread may keep what it has without adding it to the sum.
+ALWAYS_INLINE bool shared_sum_may_keep(const struct sum_part *part)
 {
-    // Relaxed: only a bound, which threads may learn late.
-    const int64_t batch = (int64_t)atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
-    return LIKELY(unsent_bytes <= batch && unsent_bytes >= -batch);
+    const int64_t batch = (int64_t)part->batch_bytes;
+    return LIKELY(part->unsent_bytes <= batch && part->unsent_bytes >= -batch);
 }
 
-// Count an event of the thread.
-ALWAYS_INLINE void
-shared_sum_add(struct shared_sum *sum, struct sum_part *part, int64_t delta_bytes)
+// Count an event of the thread, which has seen peak `number`. Return that of the latest peak before
+// the event.
+ALWAYS_INLINE uint32_t shared_sum_add(struct shared_sum *sum,
+                                      struct sum_part *part,
+                                      uint32_t number,
+                                      int64_t delta_bytes)
 {
     part->unsent_bytes += delta_bytes;
-    if (!shared_sum_may_keep(sum, part->unsent_bytes)) {
-        (void)shared_sum_send(sum, part); // its value is in `sum`
-    }
+    return shared_sum_may_keep(part) ? number : shared_sum_send(sum, part).before_number;
 }

@@ -169,6 +169,7 @@ static void end_thread(void *unused)
         t_inside++; // of what handlers allocate after this, a part may stay with the thread
         t_counts = false;
         (void)shared_sum_send(&g_file->sum, &t_part);
+        shared_sum_release(&g_file->sum, &t_part);
         shared_sum_leave(&g_file->sum, 1);
         t_inside--;
     }
@@ -277,13 +278,13 @@ static void change_live(int64_t delta)
     struct tracer_file *sums = &g_file->sums;
     raise(&sums->peak_bytes,
           atomic_fetch_add(&sums->live_bytes, (uint64_t)delta) + (uint64_t)delta);
-    raise(&g_file->batch_max, atomic_load(&g_file->sum.batch_bytes));
+    raise(&g_file->batch_max, t_part.batch_bytes);
     raise(&g_file->threads_max, atomic_load(&g_file->sum.thread_count));
     t_inside++; // a handler would need a part of its own
     if (delta < 0) {
         shared_sum_before_free(&g_file->sum, &t_part);
     }
-    shared_sum_add(&g_file->sum, &t_part, delta);
+    (void)shared_sum_add(&g_file->sum, &t_part, 0, delta);
     t_inside--;
 }
 

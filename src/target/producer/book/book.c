@@ -91,20 +91,20 @@ void book_begin_tick(struct lane_producer *p, uint64_t time_ms)
     p->coarse_birth = birth_in_word(time_ms, WORDS_COARSE_BITS);
 }
 
-// Add the thread's part to the sum, and to what its process has there.
-static NOINLINE void send_part(struct lane_producer *p)
+// Add the thread's part to the sum, and to what its process has there. Return the number of the
+// latest peak before that.
+static NOINLINE uint32_t send_part(struct lane_producer *p)
 {
     words_share_add(share_of(p), p->lane->sum_part.unsent_bytes);
-    (void)shared_sum_send(&p->session->sum, &p->lane->sum_part); // its value is in the sum
+    return shared_sum_send(&p->session->sum, &p->lane->sum_part).before_number;
 }
 
-ALWAYS_INLINE void change_sum(struct lane_producer *p, int64_t delta_bytes)
+// Do shared_sum_add.
+ALWAYS_INLINE uint32_t change_sum(struct lane_producer *p, uint32_t number, int64_t delta_bytes)
 {
     struct sum_part *part = &p->lane->sum_part;
     part->unsent_bytes += delta_bytes;
-    if (!shared_sum_may_keep(&p->session->sum, part->unsent_bytes)) {
-        send_part(p);
-    }
+    return shared_sum_may_keep(part) ? number : send_part(p);
 }
 
 void book_leave(const struct process_words *words, struct session_header *session, uint32_t slot)
@@ -116,9 +116,7 @@ void book_leave(const struct process_words *words, struct session_header *sessio
     // Relaxed: R reads the number when the process has ended.
     atomic_store_explicit(&share->peak_number, shared_sum_read(&session->sum).number,
                           memory_order_relaxed);
-    struct sum_part part = {.unsent_bytes = -words_share_take_bytes(share),
-                            .room_bytes = SUM_NOT_ALONE};
-    (void)shared_sum_send(&session->sum, &part); // as above
+    shared_sum_change(&session->sum, -words_share_take_bytes(share));
 }
 
 void book_leave_image(const struct process_words *words,
@@ -134,7 +132,8 @@ void book_leave_image(const struct process_words *words,
 void book_end(struct lane_producer *p)
 {
     if (book_is_kept(p)) {
-        send_part(p);
+        (void)send_part(p); // its value is in the sum
+        shared_sum_release(&p->session->sum, &p->lane->sum_part);
         shared_sum_leave(&p->session->sum, words_share_take_thread(share_of(p)));
     }
 }
@@ -255,11 +254,18 @@ static struct book_counter *counter_of(struct lane_producer *p, uint32_t row)
     return counter;
 }
 
-// After an event. false: the recording has ended.
+// After an event. `blocks`: 1 or -1. false: the recording has ended.
 static bool
-finish(struct lane_producer *p, struct book_counter *counter, uint64_t size_bytes, int64_t delta)
+finish(struct lane_producer *p, struct book_counter *counter, uint64_t size_bytes, int32_t blocks)
 {
-    change_sum(p, delta);
+    const int64_t delta = blocks * (int64_t)size_bytes;
+    const uint32_t number = change_sum(p, counter->peak_number, delta);
+    if (UNLIKELY(number > counter->peak_number)) { // since then; only this event comes after it
+        counter->before_bytes = counter->net_bytes - delta;
+        counter->before_blocks = counter->net_blocks - blocks;
+        book_fence();
+        counter->peak_number = number;
+    }
     return LIKELY(p->open_scopes == 0 && size_bytes < BOOK_TRY_MAX) || send(p, counter);
 }
 
@@ -281,13 +287,13 @@ static bool send_chosen(struct lane_producer *p, const struct book_counter *one,
 static NOINLINE bool
 count_chosen(struct lane_producer *p, const struct word_block *block, uint64_t weight)
 {
-    const uint32_t peak_number = shared_sum_number(&p->session->sum);
+    const uint32_t peak_number =
+        change_sum(p, shared_sum_number(&p->session->sum), (int64_t)(weight * block->size_bytes));
     struct book_counter one = {.row = block->row,
                                .peak_number = peak_number,
                                .sizes_used = 1,
                                .size_buckets = {(uint8_t)bucket_of(block->size_bytes)},
                                .sizes = {book_cell_with(0, block->size_bytes)}};
-    change_sum(p, (int64_t)(weight * block->size_bytes));
     return send_chosen(p, &one, weight) &&
            (!book_lists_blocks(p) || book_block_born(p, block, peak_number));
 }
@@ -300,8 +306,10 @@ static NOINLINE bool count_chosen_freed(struct lane_producer *p,
     const uint64_t life_ms = p->now_ms > block->birth_ms ? p->now_ms - block->birth_ms : 0;
     const uint64_t cell = book_cell_with(0, block->size_bytes);
     shared_sum_before_free(&p->session->sum, &p->lane->sum_part);
+    const uint32_t peak_number =
+        change_sum(p, shared_sum_number(&p->session->sum), -(int64_t)(weight * block->size_bytes));
     struct book_counter one = {.row = block->row,
-                               .peak_number = shared_sum_number(&p->session->sum),
+                               .peak_number = peak_number,
                                .lives_used = 1,
                                .life_buckets = {(uint8_t)bucket_of(life_ms)},
                                .lives = {cell},
@@ -312,9 +320,8 @@ static NOINLINE bool count_chosen_freed(struct lane_producer *p,
         one.cohorts[0] = cell;
         one.cohorts_used = 1;
     }
-    change_sum(p, -(int64_t)(weight * block->size_bytes));
     return send_chosen(p, &one, weight) &&
-           (!book_lists_blocks(p) || book_block_freed(p, block, one.peak_number));
+           (!book_lists_blocks(p) || book_block_freed(p, block, peak_number));
 }
 
 // Return how many blocks one of the row stands for; 0: one, and it may be counted with others.
@@ -343,9 +350,8 @@ static bool count_allocated(struct lane_producer *p, const struct word_block *bl
         cell = book_size_cell(p, counter, bucket); // it is empty, so there is one
     }
     book_add_block(counter, cell, size_bytes);
-    const uint32_t peak_number = counter->peak_number;
-    return finish(p, counter, size_bytes, (int64_t)size_bytes) &&
-           (!book_lists_blocks(p) || book_block_born(p, block, peak_number));
+    return finish(p, counter, size_bytes, 1) &&
+           (!book_lists_blocks(p) || book_block_born(p, block, counter->peak_number));
 }
 
 static bool count_freed(struct lane_producer *p, const struct word_block *block, bool is_temporary)
@@ -373,9 +379,8 @@ static bool count_freed(struct lane_producer *p, const struct word_block *block,
         counter->cohorts[cohort] = book_cell_with(counter->cohorts[cohort], size_bytes);
     }
     book_add_free(counter, cell, size_bytes, is_temporary);
-    const uint32_t peak_number = counter->peak_number;
-    return finish(p, counter, size_bytes, -(int64_t)size_bytes) &&
-           (!book_lists_blocks(p) || book_block_freed(p, block, peak_number));
+    return finish(p, counter, size_bytes, -1) &&
+           (!book_lists_blocks(p) || book_block_freed(p, block, counter->peak_number));
 }
 
 // Count the blocks that were freed past the hooks.
@@ -508,7 +513,7 @@ bool book_send_all(struct lane_producer *p)
     if (p->lane->book.has_counted == 0) {
         return true;
     }
-    send_part(p); // before the records, which may have the number of its peak
+    (void)send_part(p); // before the records, which may have the number of its peak
     uint64_t *used = p->lane->book.used;
     for (size_t i = 0; i < BOOK_COUNTERS / 64; i++) {
         for (; used[i] != 0; used[i] &= used[i] - 1) {

@@ -32,11 +32,12 @@ ALWAYS_INLINE void book_fence(void)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-// Before an event: separate the ones so far from those after a newer peak.
+// Before an event: separate the ones so far from those after a newer peak. The number may be an
+// older one: a thread that was alone stores it late (shared_sum_try_peak).
 ALWAYS_INLINE void book_see_peak(const struct lane_producer *p, struct book_counter *counter)
 {
     const uint32_t number = shared_sum_number(&p->session->sum);
-    if (UNLIKELY(counter->peak_number != number)) {
+    if (UNLIKELY(counter->peak_number < number)) {
         counter->before_bytes = counter->net_bytes;
         counter->before_blocks = counter->net_blocks;
         book_fence();

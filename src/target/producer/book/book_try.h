@@ -116,23 +116,19 @@ book_is_free(const struct book_at *at, uint64_t address, const _Atomic uint64_t 
 }
 
 // Whether the thread's part of the sum may grow, and shrink, by so much without being added.
-// Relaxed: as in shared_sum_may_keep.
 ALWAYS_INLINE bool book_may_raise(const struct lane_producer *p, uint64_t size_bytes)
 {
-    const struct shared_sum *sum = &p->session->sum;
-    return LIKELY(p->lane->sum_part.unsent_bytes + (int64_t)size_bytes <=
-                  (int64_t)atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed));
+    const struct sum_part *part = &p->lane->sum_part;
+    return LIKELY(part->unsent_bytes + (int64_t)size_bytes <= (int64_t)part->batch_bytes);
 }
 
 // If so, a peak that the free ends is noted.
 ALWAYS_INLINE bool book_may_lower(const struct lane_producer *p, uint64_t size_bytes)
 {
-    struct shared_sum *sum = &p->session->sum;
     struct sum_part *part = &p->lane->sum_part;
-    return LIKELY(part->unsent_bytes - (int64_t)size_bytes +
-                      (int64_t)atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed) >=
-                  0) &&
-           (LIKELY(part->unsent_bytes <= part->room_bytes) || shared_sum_try_peak(sum, part));
+    return LIKELY(part->unsent_bytes - (int64_t)size_bytes + (int64_t)part->batch_bytes >= 0) &&
+           (LIKELY(part->unsent_bytes <= part->room_bytes) ||
+            shared_sum_try_peak(&p->session->sum, part));
 }
 
 // Find a free place for the word of a block, and what it says but for the row. NULL: a stale word
