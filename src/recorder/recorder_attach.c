@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // recorder_attach: the recorder's part of attaching to processes, and of starting a program with
 // the agent. See recorder_state.h.
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
+#include "host/os/process_search.h"
 #include "host/text/format.h"
 #include "recorder/recorder_state.h"
 
@@ -20,6 +22,7 @@ enum {
     OTHERS_MS = 1000, // more for the other processes, after one is open
     HEAR_MS = 2,      // between two looks at signals
     OMITTED_NAMED_MAX = 16,
+    CHILDREN_NAMED_MAX = 8,
 };
 
 static int pid_of(const struct attached_process *process)
@@ -291,6 +294,53 @@ static enum err take_open(struct recorder_state *s, struct err_info *info)
     return ERR_OK;
 }
 
+static bool is_chosen(const struct recorder_state *s, uint32_t pid)
+{
+    for (size_t i = 0; i < s->options->attach_count; i++) {
+        if (s->options->attach_pids[i] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Say which children of a process are not recorded because they ran before: a leak may be theirs.
+static enum err tell_children(struct recorder_state *s, int pid)
+{
+    CLEANUP(u32_vec_release) struct u32_vec children = {0};
+    CLEANUP(strbuf_release) struct strbuf pids = {0};
+    CLEANUP(strbuf_release) struct strbuf sentence = {0};
+    const enum err err = process_search_children(pid, &children);
+    TRY(err == ERR_NO_MEMORY ? err : ERR_OK); // else it has ended, or cannot be seen now
+    size_t count = 0;
+    for (size_t i = 0; i < children.len; i++) {
+        if (!is_chosen(s, children.items[i]) && count++ < CHILDREN_NAMED_MAX) {
+            strbuf_printf(&pids, ",%" PRIu32, children.items[i]);
+        }
+    }
+    if (count == 0) {
+        return ERR_OK;
+    }
+    strbuf_printf(&sentence, "%zu %s of process %d, which ran before; -p %d%s%s records them, too",
+                  count, count == 1 ? "child" : "children", pid, pid, strbuf_text(&pids),
+                  count > CHILDREN_NAMED_MAX ? ",..." : "");
+    recorder_log(s, "warning: cairn did not attach to %s", strbuf_text(&sentence));
+    strbuf_printf(&s->omitted, "%s%s",
+                  s->omitted.len == 0 ? "processes that cairn did not attach to: " : "; ",
+                  strbuf_text(&sentence));
+    s->omitted_count += count;
+    return strbuf_result(&sentence);
+}
+
+// Of processes that were found by name, what else they have started is known.
+static enum err tell_all_children(struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->joining.len && !s->options->attaches_by_name; i++) {
+        TRY(tell_children(s, s->joining.items[i].pid));
+    }
+    return ERR_OK;
+}
+
 // The first process that is open stands for the recording.
 static enum err take_main(struct recorder_state *s, struct err_info *info)
 {
@@ -317,6 +367,7 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
     }
     await_open(s);
     TRY(take_open(s, info));
+    TRY(tell_all_children(s));
     return take_main(s, info);
 }
 

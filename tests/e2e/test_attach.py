@@ -383,6 +383,25 @@ def test_children_that_are_forked_while_attached_belong_to_the_recording(scratch
     assert (recording.totals["allocations"], recording.totals["frees"]) == (8, 2)
 
 
+def test_children_from_before_the_attach_are_named(scratch):
+    """A leak may be theirs: the report says with which option they are recorded."""
+    with Attachable(scratch, [PROGRAMS / "spreading"]) as program:
+        program.do("k 5 100", "k 0 0")
+        task = f"/proc/{program.process.pid}/task/{program.process.pid}/children"
+        children = pathlib.Path(task).read_text(encoding="ascii").split()
+        program.attach()
+        program.ctl("detach")
+        output, warning = program.recorder.communicate(timeout=DEADLINE_SECONDS)
+        program.do("c")
+        program.end()
+    said = subprocess.run([CAIRN, "report", program.path], capture_output=True, text=True, env=environment(), check=True)
+    pids = ",".join([str(program.process.pid), *children])
+    sentence = f"2 children of process {program.process.pid}, which ran before; -p {pids} records them, too"
+    assert (program.recorder.returncode, output) == (0, b"") and sentence in warning.decode()
+    assert sentence in said.stdout + said.stderr
+    assert len(Recording(program.path, program.recorder).report["processes"]) == 1
+
+
 def test_children_that_live_at_the_detach_are_left_as_they_were(scratch):
     """One child has allocated and joined, the other one has only the changed code."""
     with Attachable(scratch, [PROGRAMS / "spreading"]) as program:

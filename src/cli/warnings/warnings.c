@@ -64,6 +64,17 @@ static void write_attached(const struct profile *profile, const char *prefix, FI
     }
 }
 
+// Processes of the user's choice, or children of theirs, that are not in the recording.
+static void write_omitted(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const struct rec_counter *omitted = rec_counter_find(&profile->recording, "omitted_processes");
+    if (omitted != NULL && omitted->value > 0) {
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        screen_append(&text, profile_string(profile, omitted->text));
+        (void)fprintf(out, "%s%s\n", prefix, strbuf_text(&text));
+    }
+}
+
 // The summary states how the program itself ended.
 static void write_killed(const struct profile *profile, const char *prefix, FILE *out)
 {
@@ -146,6 +157,7 @@ void warnings_write(const struct profile *profile, const char *prefix, FILE *out
         }
     }
     write_stops(profile, prefix, out);
+    write_omitted(profile, prefix, out);
     write_attached(profile, prefix, out);
     write_killed(profile, prefix, out);
     write_sampling(profile, prefix, out);
