@@ -418,8 +418,10 @@ static MUST_USE enum err check_schema(struct sqlite_engine *e, bool creates, str
     TRY(engine_number(&e->engine, "PRAGMA application_id", none, &application, info));
     TRY(engine_number(&e->engine, "PRAGMA user_version", none, &version, info));
     TRY(engine_number(&e->engine, "SELECT count(*) FROM sqlite_master", none, &tables, info));
-    if (application == 0 && tables == 0 && creates) {
-        return create_schema(e, info);
+    if (application == 0 && tables == 0) { // also what is left where a store could not begin
+        return creates ? create_schema(e, info)
+                       : err_set(info, ERR_UNSUPPORTED,
+                                 "'%s' is empty: 'cairn store add' makes it a store", e->path);
     }
     if (application != APPLICATION_ID) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", e->path);

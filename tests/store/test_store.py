@@ -20,6 +20,7 @@ import time
 
 import pytest
 
+from cairn_run import some_of
 from drawn import json_of
 from fleet import DAY, FUNCTIONS, OLD_NAMES, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_unknown, costs_of
 from waiting import wait_until
@@ -461,7 +462,7 @@ def test_an_interrupted_addition_leaves_whole_recordings(fleet, store, number):
     assert counts(store) == {str(path): 10 for path in paths}
 
 
-@pytest.mark.parametrize("limit", [0, 1000, 4096, 16384])
+@pytest.mark.parametrize("limit", some_of([0, 1000, 4096, 16384], 2))
 def test_a_limit_on_the_size_of_files_is_a_sentence(server, store, limit):
     """Of a store that begins, its log and its index; the signal that goes with the limit does not kill."""
     def confine():
@@ -472,6 +473,8 @@ def test_a_limit_on_the_size_of_files_is_a_sentence(server, store, limit):
     message = store.run("add", server, status=2, preexec_fn=confine)
     assert message.count("\n") == 1 and message.startswith("cairn: the "), message
     assert "File too large" in message or "a limit on the size of files (ulimit -f)" in message, message
+    assert store.run("list", status=2) == f"cairn: '{store.place}' is empty: 'cairn store add' makes it a store\n"
+    assert store.run("add", server) == "1 added\n"
 
 
 def test_a_full_disk_leaves_the_store_as_it_was(fleet, store):
@@ -545,7 +548,7 @@ def test_the_store_is_private_and_in_the_data_folder(server, tmp_path):
         assert (tmp_path / path).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("version", [2, 3, 4])
+@pytest.mark.parametrize("version", some_of([2, 3, 4], 3))
 def test_a_store_that_may_only_be_read_is_queried(server, store, version):
     """Also in a folder in which no file can be made, and with a name that would mean more in a URI."""
     store.run("add", server)
