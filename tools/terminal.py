@@ -2,13 +2,25 @@
 """terminal: runs a command on a terminal and returns its output.
 
 A pipe is not enough where colours, widths or progress depend on a terminal. The end of the command
-appears as the error that Linux returns once the other end of a pseudo-terminal is closed.
+appears as the error that Linux returns once the other end of a pseudo-terminal is closed. Linux looks for
+data before it looks whether that end is closed. So a reader that gets no processor between the two sees
+the error before the last data: only a second error in a row is the end.
 """
 import fcntl
 import os
 import pty
 import struct
 import termios
+
+
+def read(terminal):
+    """Wait for more of the output, and return it; nothing at its end."""
+    for _ in range(2):
+        try:
+            return os.read(terminal, 65536)
+        except OSError:
+            pass
+    return b""
 
 
 def run(command, environment, columns=80, rows=24, see=None):
@@ -19,13 +31,7 @@ def run(command, environment, columns=80, rows=24, see=None):
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.execvpe(command[0], [str(word) for word in command], environment)
     written = b""
-    while True:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not part:
-            break
+    while part := read(terminal):
         written += part
         if see is not None:
             see(written)

@@ -14,6 +14,7 @@ import termios
 import time
 
 import pyte
+import terminal
 
 from waiting import DEADLINE_SECONDS
 
@@ -63,10 +64,7 @@ class Terminal:
         ready, _, _ = select.select([self.end], [], [], max(0, seconds))
         if not ready:
             return True
-        try:
-            data = os.read(self.end, 65536)
-        except OSError:  # EIO: nobody has the other end open
-            return False
+        data = terminal.read(self.end)
         self.received += len(data)
         self.stream.feed(data)
         return data != b""
