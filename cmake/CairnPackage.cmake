@@ -87,5 +87,6 @@ if(CMAKE_CROSSCOMPILING) # dpkg knows the libraries of this machine only; all ot
     string(PREPEND CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36), ")
 else()
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+    set(CPACK_POST_BUILD_SCRIPTS "${CMAKE_SOURCE_DIR}/cmake/debian/drop_scripts.cmake")
 endif()
 include(CPack)

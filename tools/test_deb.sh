@@ -34,7 +34,8 @@ expect "$work/pages.txt" 'heap profiler' 'watch the heap of a running program' '
 within "$root" bash -c '. /usr/share/bash-completion/completions/cairn && complete -p cairn' >"$work/complete.txt"
 expect "$work/complete.txt" 'cairn'
 expect_page "$root" /usr/bin/cairn /tmp/ls.cairn
-within "$root" apt-get -qq -y purge --autoremove cairn >"$work/purge.txt" 2>&1
+within "$root" apt-get -qq -y remove --autoremove cairn >"$work/remove.txt" 2>&1
+! within "$root" dpkg-query -W cairn >"$work/state.txt" 2>&1 || fail "removed, it is still known: $(cat "$work/state.txt")"
 within "$root" sh -c 'cd / && find bin etc lib opt usr -xdev | sort' >"$work/after.txt"
-! diff "$work/before.txt" "$work/after.txt" | grep cairn || fail "purging it leaves files behind"
+! diff "$work/before.txt" "$work/after.txt" | grep cairn || fail "removing it leaves files behind"
 echo "test_deb: lintian finds nothing; it installs, works and goes without a trace"
