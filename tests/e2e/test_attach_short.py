@@ -81,7 +81,7 @@ int main(void)
     return 0;
 }
 """
-ATTEMPTS = 12 if IS_NIGHTLY else 2
+ATTEMPTS = 12 if IS_NIGHTLY else 1
 GONE = re.compile(r"cairn: (process \d+ has (ended, or is a thread of the kernel|executed another program; attach "
                   r"to it again)|there is no process \d+)\n")
 BUSY = re.compile(r"cairn: (no thread of process \d+ made cairn's system calls in time|the threads of process \d+ could "
@@ -141,7 +141,7 @@ def test_a_process_that_executes_one_program_after_another(scratch):
 def test_a_process_whose_threads_wait_in_vfork_at_the_end(scratch):
     """A child that waits to be followed keeps its parent from being stopped. The detach succeeds nevertheless."""
     with subprocess.Popen([build(scratch, SPAWNER)], stdout=subprocess.PIPE, cwd=scratch) as process:
-        for _ in range(5 if IS_NIGHTLY else 2):
+        for _ in range(5 if IS_NIGHTLY else 1):
             assert attach(scratch, process.pid)
         (scratch / "stop").touch()
         assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)

@@ -37,7 +37,7 @@ def run(record, way, *arguments, options=()):
 @pytest.mark.parametrize("hook", [MALLOC, CALLOC, REALLOC, FREE_NEW, FREE_OLD])
 @pytest.mark.parametrize("way", ["books", "order"] if IS_NIGHTLY else ["books"])
 def test_a_handler_after_each_instruction(record, way, hook):
-    last = ALL if IS_NIGHTLY else 100
+    last = ALL if IS_NIGHTLY else 60
     assert_all_counted(run(record, way, hook, 0, last, 0, 0, 1))
 
 

@@ -5,7 +5,7 @@ The program counts its own operations in memory that outlives it
 (tests/programs/lifecycle/counting.c). So the recording is compared with the operations up to the
 last instruction. Moments are random numbers of operations; the name of a failed test has the seed.
 
-CAIRN_KILLS is the number of kills (default 68, over all kinds); the long mode is CAIRN_KILLS=6000.
+CAIRN_KILLS is the number of kills (default 34, at night 68, over all kinds); the long mode is CAIRN_KILLS=6000.
 """
 import ctypes
 import mmap
@@ -17,10 +17,10 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, counters, environment
+from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, counters, environment
 from waiting import read_to_end, read_until, wait_until
 
-KILLS = int(os.environ.get("CAIRN_KILLS", "68"))
+KILLS = int(os.environ.get("CAIRN_KILLS", "68" if IS_NIGHTLY else "34"))
 PR_SET_CHILD_SUBREAPER = 36
 HELD = 64  # as in counting.c
 MAX_THREADS = 8

@@ -40,17 +40,25 @@ def debug_name(build_id):
 
 
 class Split:
-    """A stripped program, and its debug information elsewhere."""
+    """A stripped program, and its debug information elsewhere; built once for each choice of flags."""
+    built = {}
 
     def __init__(self, folder, *flags):
         (folder / "app").mkdir(parents=True)
-        source = folder / "app.c"
-        source.write_text(SOURCE)
         self.program = folder / "app" / "app"
         self.debug = folder / "app.debug"
+        (folder / "app.c").write_text(SOURCE)
+        if flags not in Split.built:
+            Split.built[flags] = self.build(folder / "app.c", flags)
+        for path, (mode, content) in zip((self.program, self.debug), Split.built[flags]):
+            path.write_bytes(content)
+            path.chmod(mode)
+
+    def build(self, source, flags):
         run("gcc", "-O2", "-g", "-Wl,--build-id=sha1", *flags, source, "-o", self.program)
         run("objcopy", "--only-keep-debug", self.program, self.debug)
         run("strip", self.program)
+        return [(path.stat().st_mode, path.read_bytes()) for path in (self.program, self.debug)]
 
     def offer(self, debug_dir):
         """Put the debug file at the path of its build-id."""

@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, environment, some_of
 from conversation import Conversation, ctl
 from test_attach import Attachable
 from waiting import is_served, read_until, wait_until
@@ -226,7 +226,7 @@ def test_a_killed_program_has_a_last_snapshot_and_its_age(scratch):
     assert "before the end" in text[text.index("RESIDENT MEMORY"):]
 
 
-@pytest.mark.parametrize("how", ["cache", "fragmented", "threads"])
+@pytest.mark.parametrize("how", some_of(["cache", "fragmented", "threads"], 3))
 def test_text_and_json_say_the_same(scratch, how):
     run = Waiting(scratch, how)
     split = run.finish()
@@ -371,7 +371,7 @@ def test_redis_with_its_own_allocator(scratch):
     assert sum(part["rss_bytes"] for part in anonymous) < 0.1 * peak["rss_bytes"]
 
 
-@pytest.mark.parametrize("allocator", ["", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"])
+@pytest.mark.parametrize("allocator", some_of(["", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"], 3))
 def test_survivors_of_a_fragmented_heap_are_found(record, allocator):
     """The program counts the pages of its survivors itself; a few pages of libc's blocks may add to them."""
     recording = record(PROGRAMS / "survivors", is_compared=False, env={"LD_PRELOAD": allocator} if allocator else {})
@@ -406,7 +406,7 @@ def judge_huge_pages(report, which, huge, untouched):
     return found[0] if found else ""
 
 
-@pytest.mark.parametrize("where, written", [("mapped", 8), ("mapped", 512), ("block", 8)])
+@pytest.mark.parametrize("where, written", some_of([("mapped", 8), ("mapped", 512), ("block", 8)], 2))
 def test_huge_pages_that_are_mostly_untouched(scratch, where, written):
     """The heap's block is of malloc: the kernel cuts its mapping where madvise says so."""
     with Conversation(scratch / "x.cairn", program=[PROGRAMS / "huge_pages", where, str(written)]) as program:

@@ -19,7 +19,7 @@ from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, environment, some_of
 from waiting import wait_until
 
 FREE_BYTES = 39_999 * 1000  # of trimmed.c
-TIMES = 200 if IS_NIGHTLY else 4
+TIMES = 200 if IS_NIGHTLY else 2
 # Another allocator: how much of that it must return at the first call. mimalloc's is that of one thread.
 ALLOCATORS = {"libjemalloc.so.2": "jemalloc", "libtcmalloc.so.4": "tcmalloc", "libmimalloc.so.2": "mimalloc"}
 

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import BUILD, CAIRN, PRELOAD, PROGRAMS, Recording, environment, linked_libraries, truth_of
+from cairn_run import BUILD, CAIRN, PRELOAD, PROGRAMS, Recording, environment, linked_libraries, some_of, truth_of
 from conversation import Conversation
 from waiting import read_until, wait_until
 
@@ -114,7 +114,7 @@ def test_what_is_executed_after_the_recorder_lacks_no_library(scratch, small, pl
     assert (scratch / "out").read_text() == "late 1 alone\n"
 
 
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("how", some_of(WAYS, 3))
 def test_what_can_be_recorded_is_however_it_is_started(record, small, how):
     """Also with a cleared environment: the variables that load our library are restored."""
     recording = record(PROGRAMS / "executing", how, small["none"], "hello", is_compared=False)
@@ -386,7 +386,7 @@ NAMESPACES = {
 }
 
 
-@pytest.mark.parametrize("way", NAMESPACES)
+@pytest.mark.parametrize("way", some_of(NAMESPACES, 2))
 def test_programs_of_other_network_namespaces(record, small, way):
     """Recorded where the recorder can be reached, and else named; the output is the same."""
     folder = small["none"].parent
@@ -437,7 +437,7 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("books", ["0", "1"])
-@pytest.mark.parametrize("way", ["own", "prlimit", "by pid", "inherited"])
+@pytest.mark.parametrize("way", some_of(["own", "prlimit", "by pid", "inherited"], 2))
 def test_a_limit_of_its_address_space_leaves_it_what_it_has_bare(record, scratch, way, books):
     """Except for a few MiB: the header of the session, its thread's lane, our library. If it limits itself while it
     runs and keeps books, it has a directory of words besides, of 16 MiB."""

@@ -224,7 +224,8 @@ def test_a_full_disk_is_a_sentence(server):
     assert done.returncode == 2 and done.stderr.startswith(b"cairn: ")
 
 
-@pytest.mark.parametrize("form", ["json", "pprof", "sqlite", "heaptrack"])
+@pytest.mark.parametrize("form", ["json", pytest.param("pprof", marks=pytest.mark.nightly), "sqlite",
+                                  pytest.param("heaptrack", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("bytes_most, action", [(0, signal.SIG_DFL), (64, signal.SIG_DFL), (64, signal.SIG_IGN)])
 def test_an_export_beyond_the_limit_of_files_leaves_what_was_there(server, tmp_path, form, bytes_most, action):
     """The write that would make a file longer fails, with a sentence that gives the reason."""

@@ -18,10 +18,11 @@ import subprocess
 import pytest
 
 from targets import CAIRN, PROGRAMS, PATIENT, Target, command, functions, mappings, text_of
+from cairn_run import IS_NIGHTLY  # after targets, which knows where it is
 from waiting import read_until, wait_until
 
-CYCLES = int(os.environ.get("CAIRN_INJECT_CYCLES", "6"))
-KILLS = int(os.environ.get("CAIRN_INJECT_KILLS", "5"))
+CYCLES = int(os.environ.get("CAIRN_INJECT_CYCLES", "6" if IS_NIGHTLY else "2"))
+KILLS = int(os.environ.get("CAIRN_INJECT_KILLS", "5" if IS_NIGHTLY else "3"))
 NOBODY = 65534
 PTRACE_SEIZE, PTRACE_DETACH, PTRACE_INTERRUPT = 0x4206, 17, 0x4207
 

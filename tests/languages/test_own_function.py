@@ -310,7 +310,7 @@ def build_cpp(folder, source, flags):
     run(folder, "sh", "-c", f"g++ -std=c++20 -g -pthread -o program program.cpp {flags}")
 
 
-@pytest.mark.parametrize("name", some_of(CPP, 3))
+@pytest.mark.parametrize("name", some_of(CPP, 5))
 def test_cpp(tmp_path, name):
     build_cpp(tmp_path, CPP[name], "-O2")
     check(tmp_path, "./program")

@@ -45,8 +45,8 @@ describe('hostile names', () => {
     'leaks', 'leaks?leaks_by=call_site', 'threads', 'rss', 'source', `source?path=${place}`,
   ];
   const compared = views.map((view) => `${view}${view.includes('?') ? '&' : '?'}diff=1`);
-  // By day half of the views: every other one of these with a comparison.
-  for (const fragment of IS_NIGHTLY ? [...views, ...compared] : someOf(views.map((view, i) => (i % 4 === 0 ? view : compared[i])), 2)) {
+  // By day a quarter of the views: every other one of these with a comparison.
+  for (const fragment of IS_NIGHTLY ? [...views, ...compared] : someOf(views.map((view, i) => (i % 8 === 0 ? view : compared[i])), 4)) {
     it(`do nothing in ${fragment}`, async () => {
       await viewer.follow(`#/${fragment}`);
       assert.equal(await viewer.page.locator('main .notice-bad').count(), 0);
@@ -103,7 +103,7 @@ describe('hostile names', () => {
   });
 
   it('do nothing when they are chosen, searched for and filtered by', async () => {
-    for (const name of someOf(names, 6)) {
+    for (const name of someOf(names, 12)) {
       const text = encodeURIComponent(name);
       await viewer.follow(`#/functions?fn=${text}`);
       assert.ok((await viewer.rows('Callers')).length > 0, `callers of ${name}`);

@@ -209,7 +209,7 @@ static void waves_pair_as_without_recent_blocks(void **state)
     uint64_t random = 99;
     uint64_t most_recent = 0;
     uint64_t least_recent = UINT64_MAX;
-    for (uint32_t i = 0; i < 600000 / step_by_day(3); i++) {
+    for (uint32_t i = 0; i < 600000 / step_by_day(6); i++) {
         const uint64_t address = 0x7f0000000000 + next_random(&random) % 20000 * 16;
         const bool is_rising = i % 150000 < 30000;
         const struct live_block block = {.size_bytes = i, .born_ms = i / 1000, .row = i % 97};

@@ -188,7 +188,7 @@ static void random_expressions_are_as_in_glibc(void **state)
                                         "(a|b)",  "\\w", "(a|)b", "(ab)", "(a*)",    "[[:space:]]",
                                         "(a|ab)", "()",  "(b+a)", "(b$)", "(a{2}|b)"};
     static const char *const counts[] = {"", "", "", "*", "+", "?", "{1,2}", "{2}"};
-    for (unsigned round = 0; round < 5000 / step_by_day(3); round++) {
+    for (unsigned round = 0; round < 5000 / step_by_day(6); round++) {
         CLEANUP(strbuf_release) struct strbuf expression = {0};
         const unsigned count = 1 + below(7);
         for (unsigned i = 0; i < count; i++) {

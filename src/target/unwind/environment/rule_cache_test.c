@@ -136,7 +136,7 @@ static void threads_see_right_rules_while_others_write_and_flush(void **state)
         workers[i].seed = i + 1;
         assert_int_equal(pthread_create(&workers[i].thread, NULL, look_up, &workers[i]), 0);
     }
-    for (unsigned i = 0; i < 2000; i += step_by_day(6)) {
+    for (unsigned i = 0; i < 2000; i += step_by_day(12)) {
         rule_cache_flush();
         for (uint64_t k = 0; k < 100; k++) {
             (void)rule_cache_get(rule_cache_view(), pc_of(k));

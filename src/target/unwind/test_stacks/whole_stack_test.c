@@ -65,7 +65,7 @@ static unsigned trees(unsigned ordinary)
     if (is_emulated()) { // 20 times as slow
         return (ordinary + 9) / 10;
     }
-    return getenv("CAIRN_TEST_LONG") != NULL ? ordinary * 20 : ordinary / step_by_day(4);
+    return getenv("CAIRN_TEST_LONG") != NULL ? ordinary * 20 : ordinary / step_by_day(8);
 }
 
 static struct stack_tree *new_tree(uint64_t seed, struct stack_probe *probe)

@@ -449,7 +449,7 @@ static void compare_file(const char *path)
     assert_true(entries > 2);
     struct tally tally = {0};
     uint64_t addr = eh_first(&s.table);
-    const uint64_t step = entries > 1000 ? step_by_day(6) : 1;
+    const uint64_t step = entries > 1000 ? step_by_day(12) : 1;
     uint64_t count = 0;
     for (uint64_t next = addr; eh_next(&s.table, &next); addr = next) {
         struct eh_function function;
