@@ -16,9 +16,11 @@
 #include <pthread.h>
 
 #include "base/bucket.h"
+#include "base/clock.h"
 #include "base/minmax.h"
 #include "recorder/ingest/test_drain.h"
 #include "session/recorder_wake.h"
+#include "session/stats_query_values.h"
 #include "target/producer/entry/lane_entry.h"
 
 enum {
@@ -465,6 +467,52 @@ static void sizes_are_counted_by_bucket(void **state)
     free(w);
 }
 
+static void ask(struct player *p)
+{
+    const uint64_t word = wire_word(WIRE_QUERY, 1 | (uint64_t)STATS_QUERY_PROCESS << 32);
+    assert_true(lane_flush(&p->producer) && lane_send(&p->producer, &word, 1));
+}
+
+// A thread found the clock at rest, and read a time that the clock has not reached as another one
+// asks. What it counted precedes the question, so the answer has it.
+static void an_answer_has_what_was_counted_at_a_later_time(void **state)
+{
+    (void)state;
+    enum {
+        CLOCK_MS = 5,
+        LATER_MS = 20,
+    };
+    struct world *w = calloc(1, sizeof(*w));
+    struct player *players = calloc(2, sizeof(*players));
+    bool was_busy;
+    assert_non_null(w);
+    assert_non_null(players);
+    open_world(w, 2);
+    struct session_clock clock = {.start_ns = clock_monotonic_ns() - LATER_MS * NS_PER_MS,
+                                  .lock = PTHREAD_MUTEX_INITIALIZER};
+    w->f.on.drain.clock = &clock;
+    atomic_store(&w->f.on.session.header->clock_ms, LATER_MS);
+    for (uint32_t i = 0; i < 2; i++) {
+        players[i] = (struct player){.world = w, .number = i};
+        open_book(&players[i]);
+        allocate_at(&players[i], 0x7f0000000000 + (uint64_t)i * PLACE_BYTES, 0);
+        atomic_store(&w->f.on.session.header->clock_ms, CLOCK_MS); // of the one who asks
+    }
+    ask(&players[1]);
+    const struct lane_answer *answer = &players[1].producer.lane->answer;
+    const uint64_t deadline_s = now_s() + DEADLINE_S;
+    for (uint64_t ms = CLOCK_MS; atomic_load(&answer->answered) == 0; ms++) {
+        assert_true(now_s() < deadline_s);
+        atomic_store(&w->f.on.session.header->clock_ms, ms);
+        drain_note_time(&w->f.on.drain, ms, (ms + 1) * 2 * NS_PER_MS);
+        assert_int_equal(drain_pass(&w->f.on.drain, ms, false, &was_busy), ERR_OK);
+    }
+    assert_int_equal(answer->values[ANSWER_ALLOCATIONS], 2);
+    close_fixture(&w->f);
+    free(players);
+    free(w);
+}
+
 // Two processes. One holds HELD bytes until it is killed.
 struct pair {
     struct fixture f;
@@ -623,6 +671,7 @@ int main(void)
         cmocka_unit_test(lanes_of_idle_threads_rest),
         cmocka_unit_test(a_missed_free_is_made_up_for),
         cmocka_unit_test(sizes_are_counted_by_bucket),
+        cmocka_unit_test(an_answer_has_what_was_counted_at_a_later_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,8 +85,7 @@ static uint64_t session_clock_ms(const struct drain *drain)
                : (clock_monotonic_ns() - header->clock_start_ns) / NS_PER_MS;
 }
 
-// Return the time now: the clock advances during a pass.
-static uint64_t now_ms_of(const struct drain *drain, uint64_t clock_ms)
+uint64_t drain_process_now_ms(const struct drain *drain, uint64_t clock_ms)
 {
     return drain->clock != NULL
                ? session_clock_true_ms(drain->clock)
@@ -96,7 +95,7 @@ static uint64_t now_ms_of(const struct drain *drain, uint64_t clock_ms)
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
-    const uint64_t now_ms = now_ms_of(drain, clock_ms); // a time in the future is false
+    const uint64_t now_ms = drain_process_now_ms(drain, clock_ms); // a time in the future is false
     // Relaxed: its writer is dead.
     const uint64_t exit_ms = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);

@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
 #include "recorder/ingest/drain.h"
+#include "recorder/ingest/drain_process.h"
 #include "session/stats_query_values.h"
 
 static void add_row(uint64_t sums[static ANSWER_VALUES], const struct rec_row *row)
@@ -79,6 +81,11 @@ enum err drain_queries_answer(struct drain *drain,
         struct lane_reader *reader = &drain->lanes[drain->active[i]]->reader;
         if (reader->query.number == 0) {
             continue;
+        }
+        if (reader->query.passes == 0) {
+            // Another thread may have counted before the query, and have read a later time.
+            reader->query.tick_ms =
+                max_u64(reader->query.tick_ms, drain_process_now_ms(drain, drain->clock_ms));
         }
         if (reader->query.passes++ > 0 && reader->query.tick_ms <= complete_tick) {
             TRY(answer(drain->aggregator, reader));

@@ -2,8 +2,8 @@
 // drain_queries: answers the queries of threads (target/preload/process/stats_query.h).
 //
 // The latest query of a lane waits for a whole pass after the one that read it, and until all lanes
-// have been counted up to its tick. The aggregator then has all events before the query, of any
-// thread.
+// have been counted up to the time at which it was read. The aggregator then has all events before
+// the query, of any thread.
 // Context: H, the recorder's main thread; part of the drain.
 #pragma once
 
