@@ -467,6 +467,39 @@ static void sizes_are_counted_by_bucket(void **state)
     free(w);
 }
 
+// A thread frees a large block after another one's peak, whose number it cannot see yet: that one
+// lost its processor before it stored the copy. The block was live at the peak.
+static void a_large_free_comes_after_the_peak_that_it_lowers(void **state)
+{
+    (void)state;
+    const uint64_t address = 0x7f0000000000;
+    struct world *w = calloc(1, sizeof(*w));
+    struct player *players = calloc(2, sizeof(*players));
+    bool was_busy;
+    assert_non_null(w);
+    assert_non_null(players);
+    open_world(w, 2);
+    struct shared_sum *sum = &w->f.on.session.header->sum;
+    for (uint32_t i = 0; i < 2; i++) {
+        players[i] = (struct player){.world = w, .number = i};
+        open_book(&players[i]);
+    }
+    assert_true(lane_allocate(&players[0].producer, address, 9000, 0));
+    const uint32_t number = shared_sum_number(sum);
+    assert_true(lane_allocate(&players[1].producer, address + 2 * PLACE_BYTES, 1000, 0));
+    assert_int_equal(shared_sum_number(sum), number + 1);
+    atomic_store(&sum->number, number);
+    assert_true(lane_free(&players[0].producer, address));
+    assert_true(lane_flush(&players[0].producer) && lane_flush(&players[1].producer));
+    assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
+    assert_int_equal(w->f.on.aggregator.book_peak_bytes, 10000);
+    assert_int_equal(aggregator_complete_rows(&w->f.on.aggregator), ERR_OK);
+    assert_int_equal(w->f.on.aggregator.totals.peak_bytes, 10000);
+    close_fixture(&w->f);
+    free(players);
+    free(w);
+}
+
 static void ask(struct player *p)
 {
     const uint64_t word = wire_word(WIRE_QUERY, 1 | (uint64_t)STATS_QUERY_PROCESS << 32);
@@ -671,6 +704,7 @@ int main(void)
         cmocka_unit_test(lanes_of_idle_threads_rest),
         cmocka_unit_test(a_missed_free_is_made_up_for),
         cmocka_unit_test(sizes_are_counted_by_bucket),
+        cmocka_unit_test(a_large_free_comes_after_the_peak_that_it_lowers),
         cmocka_unit_test(an_answer_has_what_was_counted_at_a_later_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
