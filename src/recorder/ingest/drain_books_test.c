@@ -486,7 +486,7 @@ static void a_large_free_comes_after_the_peak_that_it_lowers(void **state)
     }
     assert_true(lane_allocate(&players[0].producer, address, 9000, 0));
     const uint32_t number = shared_sum_number(sum);
-    assert_true(lane_allocate(&players[1].producer, address + 2 * PLACE_BYTES, 1000, 0));
+    assert_true(lane_allocate(&players[1].producer, address + (uint64_t)2 * PLACE_BYTES, 1000, 0));
     assert_int_equal(shared_sum_number(sum), number + 1);
     atomic_store(&sum->number, number);
     assert_true(lane_free(&players[0].producer, address));
