@@ -37,6 +37,19 @@ static bool matches_any(const char *const *patterns, const char *function)
     return false;
 }
 
+// By function: 1 if its name matches one of these. A function has many locations.
+static MUST_USE enum err
+functions_with(const struct profile *profile, const char *const *patterns, struct u32_vec *out)
+{
+    const struct code_index *code = &profile->code;
+    TRY(u32_vec_resize(out, code->functions.len));
+    for (size_t i = 0; i < code->functions.len; i++) {
+        out->items[i] =
+            matches_any(patterns, string_table_get(&code->names, code->functions.items[i].name));
+    }
+    return ERR_OK;
+}
+
 // Whether all functions of a frame have names, and none of these.
 static bool
 has_other_names(const struct profile *profile, const char *const *patterns, uint32_t node)
@@ -59,18 +72,16 @@ has_other_names(const struct profile *profile, const char *const *patterns, uint
 static MUST_USE enum err
 nodes_within(const struct profile *profile, const char *const *functions, struct u32_vec *out)
 {
-    CLEANUP(u32_vec_release) struct u32_vec places = {0}; // by location: 1 if it is such a function
-    TRY(u32_vec_resize(&places, profile->code.locations.len));
-    for (uint32_t i = 0; i < places.len; i++) {
-        places.items[i] = matches_any(functions, profile_location_function(profile, i));
-    }
+    const struct code_location *locations = profile->code.locations.items;
+    CLEANUP(u32_vec_release) struct u32_vec chosen = {0};
+    TRY(functions_with(profile, functions, &chosen));
     TRY(u32_vec_resize(out, profile->recording.node_count));
     for (uint32_t i = 1; i < profile->recording.node_count; i++) {
         const struct rec_node *node = &profile->recording.nodes[i];
         const struct code_chain chain = code_index_node_chain(&profile->code, i, node->frame);
         out->items[i] = out->items[node->parent];
         for (size_t k = 0; k < chain.count; k++) {
-            out->items[i] |= places.items[chain.locations[k]];
+            out->items[i] |= chosen.items[locations[chain.locations[k]].function];
         }
     }
     return ERR_OK;
@@ -136,16 +147,17 @@ static MUST_USE enum err take_by_site(const struct code_rule *code,
                                       const struct profile *profile,
                                       struct u32_vec *out)
 {
-    CLEANUP(u32_vec_release) struct u32_vec sites = {0}; // by location: 1 if it is such a site
+    const char *const patterns[] = {code->site, NULL};
+    CLEANUP(u32_vec_release) struct u32_vec sites = {0};
     bool is_any = false;
-    TRY(u32_vec_resize(&sites, profile->code.locations.len));
-    for (uint32_t i = 0; i < sites.len; i++) {
-        sites.items[i] = leak_pattern_matches(code->site, profile_location_function(profile, i));
+    TRY(functions_with(profile, patterns, &sites));
+    for (size_t i = 0; i < sites.len; i++) {
         is_any = is_any || sites.items[i] != 0;
     }
     for (uint32_t i = 1; is_any && i < profile->recording.node_count; i++) {
         const uint32_t location = profile_call_site(profile, i).location;
-        if (out->items[i] == 0 && location != REC_NONE && sites.items[location] != 0) {
+        if (out->items[i] == 0 && location != REC_NONE &&
+            sites.items[profile_location_get(profile, location)->function] != 0) {
             out->items[i] = number;
         }
     }
