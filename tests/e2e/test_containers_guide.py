@@ -3,20 +3,25 @@
 
 There is no docker and no cluster here. Their commands are interpreted: options are checked against a
 list, manifests are parsed, volumes are folders of the test, and what would run in a container of cairn
-runs here, on a program of the test."""
+runs here, on a program of the test. Where podman runs containers, docker's lines are run by it, too."""
 import re
 import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 
+import pytest
 import yaml
 
-from cairn_run import CAIRN, ROOT, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, ROOT, Recording, environment
 from test_attach import Attachable
+from test_attach_containers import make_root
 from test_follow import is_recorded, wanted
 from test_production import commands_of, pod_of
 from waiting import DEADLINE_SECONDS, wait_until
+
+LIMITS = ["--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024"]  # that this user may set
 
 GUIDE = ROOT / "docs/user/containers.md"
 OPTIONS = {"--rm": 0, "--user": 1, "--cap-drop": 1, "--cap-add": 1, "-v": 1}
@@ -123,3 +128,64 @@ def test_each_command_of_the_guide_runs(scratch):
             if process is not None:
                 process.kill()
                 process.wait()
+
+
+def import_image(podman, root, entry):
+    """Make the image with that root and entry point; its name is the folder's."""
+    archive = root.with_suffix(".tar")
+    subprocess.run(["tar", "-C", root, "-cf", archive, "."], check=True)
+    subprocess.run([*podman, "import", "--change", f'ENTRYPOINT ["{entry}"]', archive, root.name], check=True,
+                   capture_output=True)
+
+
+@pytest.fixture
+def podman(scratch):
+    """podman with the images "cairn", which has the program, its library and what they need, and "server"."""
+    with tempfile.TemporaryDirectory(prefix="cairn-") as state:  # podman wants a short name
+        command = ["env", "-u", "XDG_CONFIG_HOME", "podman", "--root", scratch / "store", "--runroot", state,
+                   "--storage-driver=vfs", *(["--runtime=runc"] if shutil.which("runc") else [])]
+        for name, program in (("server", PROGRAMS / "obedient"), ("cairn", CAIRN)):
+            root = scratch / name
+            root.mkdir()
+            inside = root / make_root(root, program)[1:]
+            (root / "bin").mkdir()
+            inside.rename(root / "bin" / name)
+        libraries = scratch / "cairn/lib/cairn"
+        shutil.copytree(CAIRN.parent.parent / "lib/cairn", libraries, dirs_exist_ok=True)
+        for name in ("server", "cairn"):
+            import_image(command, scratch / name, f"/bin/{name}")
+        yield command
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("podman") is None, reason="podman is not installed")
+def test_docker_s_lines_record_in_podman(scratch, podman):
+    """Word by word, but for the folder of the volume, and the time."""
+    lines = [shlex.split(line)[2:] for line in commands_of(GUIDE.read_text()) if line.startswith("docker run ")]
+    trial = subprocess.run([*podman, "run", "--rm", *LIMITS, "server"], capture_output=True, check=False, timeout=60,
+                           stdin=subprocess.DEVNULL)
+    if trial.returncode != 0:
+        pytest.skip(f"podman runs no containers here: {trial.stderr.decode()}")
+    volume = scratch / "volume"
+    volume.mkdir()
+    path = volume / "server.cairn"
+    started = [*podman, "run", "--rm", "-i", *LIMITS, "--name", "server", "--security-opt", "seccomp=unconfined", "server"]
+    assert len(lines) == 2
+    for words in lines:
+        words = [{"30s": "3s"}.get(word, word.replace("/var/lib/cairn", str(volume))) for word in words]
+        path.unlink(missing_ok=True)
+        with Attachable(scratch, started) as program:
+            recorder = subprocess.Popen([*podman, "run", *LIMITS, *words], stderr=subprocess.PIPE)
+
+            def has_counted():
+                program.do("a 1 100")
+                return recorder.poll() is not None or (path.exists() and Recording(path, None).totals["allocations"] > 0)
+            wait_until(has_counted, "a checkpoint with blocks")
+            if "--follow" in words:
+                recorder.send_signal(signal.SIGTERM)
+            _, errors = recorder.communicate(timeout=DEADLINE_SECONDS)
+            assert recorder.returncode == 0, errors
+            program.end()
+        recording = Recording(path, None)
+        assert recording.report["run"]["state"] != "running" and recording.totals["allocations"] > 0
+        assert any("keep" in [frame["function"] for frame in frames] for _, frames in recording.stacks())
