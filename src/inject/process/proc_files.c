@@ -110,6 +110,14 @@ static uint64_t take_field(const char **at)
     return number_take(at, 16, &value) ? value : 0;
 }
 
+uint64_t proc_files_sleeps(const struct target_process *target, int tid)
+{
+    CLEANUP(strbuf_release) struct strbuf status = {0};
+    return proc_files_read(target, tid, "status", &status, NULL) == ERR_OK
+               ? proc_text_number(strbuf_text(&status), "voluntary_ctxt_switches")
+               : 0;
+}
+
 // proc(5): "running", or "NUMBER ARGUMENTS... sp pc", where -1 means blocked without a call.
 struct current_call proc_files_current_call(const struct target_process *target, int tid)
 {

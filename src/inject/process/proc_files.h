@@ -40,8 +40,14 @@ struct current_call {
     uint64_t first_argument; // these three are set if it is in a call
     uint64_t sp;
     uint64_t pc; // behind the call's instruction
+    // How often the thread had slept, the call included; set by interrupted_call_before alone, and
+    // counted on by the stops that follow.
+    uint64_t sleeps;
 };
 
 // Return which system call a thread is in, without stopping it. A thread that runs or has ended is
 // in none.
 struct current_call proc_files_current_call(const struct target_process *target, int tid);
+
+// Return how often a thread has slept, or sleeps now.
+uint64_t proc_files_sleeps(const struct target_process *target, int tid);

@@ -46,6 +46,18 @@ bool interrupted_call_returns_eintr(int64_t number)
     return false;
 }
 
+struct current_call interrupted_call_before(const struct target_process *target, int tid)
+{
+    const struct current_call call = proc_files_current_call(target, tid);
+    if (!interrupted_call_returns_eintr(call.number)) {
+        return call;
+    }
+    const uint64_t sleeps = proc_files_sleeps(target, tid); // before the call is read that counts
+    struct current_call again = proc_files_current_call(target, tid);
+    again.sleeps = sleeps;
+    return again;
+}
+
 bool interrupted_call_expects_handler(const struct target_process *target, int tid)
 {
     CLEANUP(strbuf_release) struct strbuf status = {0};

@@ -22,6 +22,10 @@ bool interrupted_call_returns_eintr(int64_t number);
 // Whether a handler is about to run, which must see the call fail with EINTR.
 bool interrupted_call_expects_handler(const struct target_process *target, int tid);
 
+// Return which call a thread is in before it is interrupted. If it is of this kind, `sleeps` says
+// later whether the thread is still in it.
+struct current_call interrupted_call_before(const struct target_process *target, int tid);
+
 // Whether the registers of a stopped thread are those of such a call. Then change them so that the
 // thread makes the call again. `before` is what it was in before it was interrupted; on AArch64
 // only that has the first argument, which the result has replaced.

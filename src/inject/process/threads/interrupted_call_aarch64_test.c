@@ -35,23 +35,29 @@ static void a_call_gets_its_first_argument_back(void **state)
         int pc_distance; // of the thread, from behind the call
         int sp_distance;
         bool is_restarted;
+        uint64_t sleeps; // since then
     } cases[] = {
-        {-EINTR, SYS_epoll_pwait, SYS_epoll_pwait, 0, 0, true},
-        {-EINTR, SYS_recvfrom, SYS_recvfrom, 0, 0, true},
-        {-EINTR, SYS_nanosleep, SYS_nanosleep, 0, 0, false}, // never returns it for a stop
-        {-EINTR, SYS_epoll_pwait, SYS_recvfrom, 0, 0, false},
-        {-EINTR, SYS_epoll_pwait, -1, 0, 0, false}, // it ran before it was interrupted
-        {-EINTR, SYS_epoll_pwait, SYS_epoll_pwait, -4, 0, false},
-        {-EINTR, SYS_epoll_pwait, SYS_epoll_pwait, 0, 16, false},
-        {-EAGAIN, SYS_epoll_pwait, SYS_epoll_pwait, 0, 0, false},
-        {1, SYS_epoll_pwait, SYS_epoll_pwait, 0, 0, false},
+        {-EINTR, SYS_epoll_pwait, SYS_epoll_pwait, 0, 0, true, 0},
+        {-EINTR, SYS_recvfrom, SYS_recvfrom, 0, 0, true, 0},
+        {-EINTR, SYS_recvfrom, SYS_recvfrom, 0, 0, false, 1}, // the next one, of another descriptor
+        {-EINTR, SYS_nanosleep, SYS_nanosleep, 0, 0, false, 0}, // never returns it for a stop
+        {-EINTR, SYS_epoll_pwait, SYS_recvfrom, 0, 0, false, 0},
+        {-EINTR, SYS_epoll_pwait, -1, 0, 0, false, 0}, // it ran before it was interrupted
+        {-EINTR, SYS_epoll_pwait, SYS_epoll_pwait, -4, 0, false, 0},
+        {-EINTR, SYS_epoll_pwait, SYS_epoll_pwait, 0, 16, false, 0},
+        {-EAGAIN, SYS_epoll_pwait, SYS_epoll_pwait, 0, 0, false, 0},
+        {1, SYS_epoll_pwait, SYS_epoll_pwait, 0, 0, false, 0},
     };
     const struct target_process self = {
         .pid = getpid(), .calls = &kernel_calls_real, .mem_fd = open("/proc/self/mem", O_RDONLY)};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const uint64_t pc = behind + (uint64_t)(int64_t)cases[i].pc_distance;
-        const struct current_call before = {
-            .number = cases[i].number_before, .first_argument = FD, .sp = SP, .pc = behind};
+        const struct current_call before = {.number = cases[i].number_before,
+                                            .first_argument = FD,
+                                            .sp = SP,
+                                            .pc = behind,
+                                            .sleeps = proc_files_sleeps(&self, gettid()) -
+                                                      cases[i].sleeps};
         struct user_regs_struct regs = {.pc = pc, .sp = SP + (uint64_t)cases[i].sp_distance};
         regs.regs[0] = (uint64_t)cases[i].result;
         regs.regs[8] = (uint64_t)cases[i].number;

@@ -105,6 +105,7 @@ stopped_thread_wait(struct thread_stop *stop, struct stopped_thread *thread, uin
         int status = 0;
         const int got = stop->target->calls->wait(thread->tid, &status, __WALL | WNOHANG);
         if (got == thread->tid && WIFSTOPPED(status)) {
+            thread->before.sleeps++; // in the stop
             if (take_stop(stop, thread, status)) {
                 return STOPPED_THREAD_STOPPED;
             }
@@ -147,7 +148,7 @@ stopped_thread_seize(struct thread_stop *stop, struct stopped_thread *thread, bo
         return *out_gone ? ERR_OK : is_forbidden ? ERR_PERMISSION : ERR_IO;
     }
     if (THREAD_REGS_LOSES_ARGUMENT) { // as late as possible: it may begin a call after that
-        thread->before = proc_files_current_call(stop->target, tid);
+        thread->before = interrupted_call_before(stop->target, tid);
     }
     if (call_ptrace(stop, PTRACE_INTERRUPT, tid, NULL) != 0) {
         *out_gone = refusal(stop, tid) == ERR_NOT_FOUND;

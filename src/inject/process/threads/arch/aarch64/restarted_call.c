@@ -5,7 +5,9 @@
 // has forgotten the call (thread_regs_arch.h). A call that is to be made again has its registers
 // back. A call that returns EINTR has its number in x8 and its arguments in x1 to x5, but the
 // result is in x0. So the first argument is the one that the thread's call had before it was
-// interrupted; program counter and stack pointer say that it is the same call.
+// interrupted. That it is the same call, and not the next one from the same place with another
+// first argument, say program counter, stack pointer and the number of its sleeps: a thread that
+// was in a call then, and is in another one now, has slept once more.
 #include <errno.h>
 #include <stdint.h>
 
@@ -32,7 +34,8 @@ bool interrupted_call_restart(const struct target_process *target,
     const int64_t number = (int64_t)regs->regs[8];
     if ((int64_t)regs->regs[0] != -EINTR || before->number != number || before->pc != regs->pc ||
         before->sp != regs->sp || !interrupted_call_returns_eintr(number) ||
-        !is_behind_call(target, regs->pc) || interrupted_call_expects_handler(target, tid)) {
+        !is_behind_call(target, regs->pc) || interrupted_call_expects_handler(target, tid) ||
+        proc_files_sleeps(target, tid) != before->sleeps) {
         return false;
     }
     regs->regs[0] = before->first_argument;
