@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "address_bits_arch.h"
 #include "base/page.h"
 #include "session/books/custom_block.h"
 #include "session/books/words_share.h"
@@ -76,7 +77,7 @@ static inline uint64_t birth_time_ms(uint64_t code, uint32_t bits)
 #define WORDS_MAGIC          0x7364726f77ULL // "words", little endian
 #define WORDS_REGION_BITS    26
 #define WORDS_REGION_BYTES   ((uint64_t)1 << WORDS_REGION_BITS) // of address
-#define WORDS_ADDRESS_BITS   47
+#define WORDS_ADDRESS_BITS   ADDRESS_BITS_ARCH
 #define WORDS_DIRECTORY_BITS (WORDS_ADDRESS_BITS - WORDS_REGION_BITS)
 #define WORDS_CUSTOM_REGIONS (1u << WORDS_DIRECTORY_BITS) // blocks with WIRE_CUSTOM_BLOCK follow
 #define WORDS_PLACES         (2 * WORDS_CUSTOM_REGIONS)

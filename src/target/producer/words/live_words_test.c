@@ -214,14 +214,19 @@ static void what_has_no_place_is_refused(void **state)
     struct words_ended ended;
     struct word_block found = {0};
     open_words(&fd, &words, NULL);
-    static const uint64_t addresses[] = {0x7f0000000004, 1ULL << 47, 1ULL << 56, 1ULL << 63,
-                                         UINT64_MAX & ~(uint64_t)7};
+    static const uint64_t addresses[] = {0x7f0000000004, 1ULL << ADDRESS_BITS_ARCH, 1ULL << 56,
+                                         1ULL << 63, UINT64_MAX & ~(uint64_t)7};
     for (uint32_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
         const struct word_block block = {.address = addresses[i], .size_bytes = 40, .row = 1};
         assert_false(words_put(words, &block, &ended));
         assert_int_equal(ended.count, 0);
         assert_false(words_take(words, addresses[i], &found));
     }
+    // The highest that has one.
+    const struct word_block highest = {
+        .address = (1ULL << ADDRESS_BITS_ARCH) - 4096, .size_bytes = 40, .row = 1};
+    assert_true(words_put(words, &highest, &ended));
+    assert_true(words_take(words, highest.address, &found));
     // Blocks of malloc and of the program's own allocator do not meet.
     const struct word_block own = {
         .address = 0x7f0000000000 | WIRE_CUSTOM_BLOCK, .size_bytes = 5000, .row = 7};
