@@ -59,16 +59,17 @@ static void a_file_is_opened_close_on_exec_and_read(void **state)
 static void readable_means_mapped_and_permitted(void **state)
 {
     (void)state;
-    uint8_t *pages = page_alloc(2 * PAGE_GRAIN);
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *pages = page_alloc(2 * page_bytes);
     assert_non_null(pages);
     uint64_t addr = (uint64_t)pages;
     assert_true(sys_is_readable(addr));
-    assert_true(sys_is_readable(addr + PAGE_GRAIN));
-    assert_int_equal(sys_mprotect(pages + PAGE_GRAIN, PAGE_GRAIN, PROT_NONE), 0);
-    assert_true(sys_is_readable(addr + PAGE_GRAIN - 8));
-    assert_false(sys_is_readable(addr + PAGE_GRAIN - 7));
-    assert_false(sys_is_readable(addr + PAGE_GRAIN));
-    page_free(pages, 2 * PAGE_GRAIN);
+    assert_true(sys_is_readable(addr + page_bytes));
+    assert_int_equal(sys_mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
+    assert_true(sys_is_readable(addr + page_bytes - 8));
+    assert_false(sys_is_readable(addr + page_bytes - 7));
+    assert_false(sys_is_readable(addr + page_bytes));
+    page_free(pages, 2 * page_bytes);
     assert_false(sys_is_readable(addr));
     assert_false(sys_is_readable(0));
     assert_false(sys_is_readable(8));

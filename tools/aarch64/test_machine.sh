@@ -9,7 +9,8 @@
 #   cortex-a72    neither of these; entries_old
 #   neoverse-n1   Linux 6.12 with pages of 16 KiB; entries_pages
 # The entries are in tests/machines/aarch64. With CYCLES only the first machine runs, and only attaches and
-# detaches so many times to each program that checks itself.
+# detaches so many times to each program that checks itself. With the variable ENTRIES, regular expressions for
+# ctest, one machine runs these: the first, or the one that MACHINE names.
 #
 # How: qemu-system-aarch64 needs no privilege, no KVM, no network. The root is a file with an ext4 system:
 # Debian's packages (unpack_debian.sh), the sources and the build, at the same paths as here. An initramfs loads
@@ -87,6 +88,7 @@ make_root() {
     copy_trees
     mkdir -p "$root/machine"
     cp "$here/run" "$here"/entries* "$here/left_out" "$root/machine"
+    printf '%s\n' ${ENTRIES:-} >"$root/machine/entries_chosen"
     printf 'BUILD=%s\nSOURCE=%s\n' "$build" "$top" >"$root/machine/environment"
     printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
     printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
@@ -95,11 +97,18 @@ make_root() {
     rm -rf "$root"
 }
 
-# run_machine KERNEL PROCESSOR ENTRIES SECONDS: after SECONDS of the machine no entry begins. The limit here is for
-# hangs.
+# prepare_pages: the kernel with larger pages.
+prepare_pages() {
+    DEBIAN_RELEASE=trixie "$top/tools/aarch64/unpack_debian.sh" "$machine/pages" linux-image-arm64-16k
+    make_initramfs "$machine/pages"
+}
+
+# run_machine PROCESSOR ENTRIES SECONDS: after SECONDS of the machine no entry begins. The limit here is for hangs.
 run_machine() {
-    kernel=$machine/$1
-    shift
+    case $1 in
+    neoverse-n1) kernel=$machine/pages ;;
+    *) kernel=$machine/debian ;;
+    esac
     name=${1%%,*}
     rm -f "$machine/results.img"
     truncate -s 64M "$machine/results.img"
@@ -119,14 +128,16 @@ rm -rf "$build/results"
 compile_python
 make_initramfs "$machine/debian"
 make_root
-if [ "$cycles" -ne 5 ]; then
-    run_machine debian max,pauth-impdef=on entries_cycles 7200
+if [ -n "${ENTRIES:-}" ]; then
+    [ "${MACHINE:-}" != neoverse-n1 ] || prepare_pages
+    run_machine "${MACHINE:-max,pauth-impdef=on}" entries_chosen 7200
+elif [ "$cycles" -ne 5 ]; then
+    run_machine max,pauth-impdef=on entries_cycles 7200
 else
-    DEBIAN_RELEASE=trixie "$top/tools/aarch64/unpack_debian.sh" "$machine/pages" linux-image-arm64-16k
-    make_initramfs "$machine/pages"
-    run_machine debian max,pauth-impdef=on entries 480
-    run_machine debian cortex-a72 entries_old 120
-    run_machine pages neoverse-n1 entries_pages 120
+    prepare_pages
+    run_machine max,pauth-impdef=on entries 480
+    run_machine cortex-a72 entries_old 120
+    run_machine neoverse-n1 entries_pages 200
 fi
 /usr/bin/python3 "$top/tools/count_tests.py" "$build"/results/*/*.xml
 ! cat "$build"/results/*/bad 2>/dev/null

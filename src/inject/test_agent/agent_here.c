@@ -21,8 +21,8 @@
 
 enum {
     SLOT_BYTES = STUB_BYTES + TRAMPOLINE_BYTES,
-    PAGE = 4096,
-    PATCHES_MAX = PAGE / SLOT_BYTES,
+    NEAR_BYTES = 4096, // of stubs and trampolines
+    PATCHES_MAX = NEAR_BYTES / SLOT_BYTES,
     READABLE_BYTES = 64, // of a function
 };
 
@@ -54,17 +54,17 @@ static void require(bool is_good, const char *what)
 // Map memory that a branch at `text` reaches.
 static uint8_t *map_near(const void *text)
 {
-    const uintptr_t around = (uintptr_t)text & ~(uintptr_t)(PAGE - 1);
+    const uintptr_t around = (uintptr_t)text & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
     for (uintptr_t distance = (uintptr_t)1 << 20; distance < (uintptr_t)120 << 20;
          distance += (uintptr_t)1 << 20) {
         for (int sign = 0; sign < 2; sign++) {
             uint8_t *wanted = (uint8_t *)(sign == 0 ? around - distance : around + distance);
-            uint8_t *got = mmap(wanted, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+            uint8_t *got = mmap(wanted, NEAR_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (got == wanted) {
                 return got;
             }
-            (void)munmap(got, PAGE); // elsewhere
+            (void)munmap(got, NEAR_BYTES); // elsewhere
         }
     }
     require(false, "memory near the text");

@@ -210,7 +210,7 @@ static rlim_t address_space_bytes(void)
     assert_non_null(file);
     assert_int_equal(fscanf(file, "%lu", &pages), 1);
     (void)fclose(file);
-    return (rlim_t)pages * SESSION_PAGE_BYTES;
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
 // Join in a process of its own, whose address space can grow by that much, before or after it
