@@ -95,10 +95,12 @@ static uint64_t kept_bytes(const struct shared_sum *sum)
     return atomic_load_explicit(&sum->kept_bytes, memory_order_relaxed);
 }
 
-// Whether one thread counts, and knows it.
+// Whether at most one thread counts, and it knows that. After it has left without its part, as
+// before an exec, that part is known, too.
 static bool is_exact(const struct shared_sum *sum)
 {
-    return is_alone(sum) &&
+    // Relaxed: a bound, as above.
+    return atomic_load_explicit(&sum->thread_count, memory_order_relaxed) <= 1 &&
            joins_of(sum) == atomic_load_explicit(&sum->alone_joins, memory_order_relaxed);
 }
 

@@ -330,6 +330,25 @@ static void a_thread_that_is_alone_again_states_its_error(void **state)
     assert_int_equal(sum.most_bytes, most_bytes);
 }
 
+// A program executes another one: its thread is taken out, its blocks, and later its part.
+static void the_peak_before_an_exec_stays_exact(void **state)
+{
+    (void)state;
+    struct shared_sum sum = {0};
+    struct sum_part before;
+    struct sum_part after;
+    shared_sum_join(&sum, &before);
+    before.unsent_bytes = 700;
+    (void)shared_sum_send(&sum, &before);
+    (void)shared_sum_add(&sum, &before, 0, -100); // it keeps that
+    shared_sum_leave(&sum, 1);
+    shared_sum_change(&sum, -700);
+    shared_sum_join(&sum, &after);
+    const struct sum_value value = shared_sum_send(&sum, &before);
+    assert_int_equal(value.peak_bytes, 700);
+    assert_int_equal(shared_sum_error(&sum, &value), 0);
+}
+
 // The free of a large block overlaps a new peak. It comes after the peak that its addition finds.
 static void an_event_that_is_added_knows_its_peak(void **state)
 {
@@ -354,6 +373,7 @@ int main(void)
         cmocka_unit_test(the_next_addition_repairs_the_number),
         cmocka_unit_test(a_peak_that_no_addition_shows_is_within_the_bound),
         cmocka_unit_test(a_thread_that_is_alone_again_states_its_error),
+        cmocka_unit_test(the_peak_before_an_exec_stays_exact),
         cmocka_unit_test(an_event_that_is_added_knows_its_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
