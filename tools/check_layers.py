@@ -47,7 +47,7 @@ MODULES = {
     "host": Module("H", "base", "containers text os threads memory http"),
     "recording": Module("H", "base host", "format merge read write"),
     "aggregate": Module("H", "base session host recording", "live_blocks tables rows totals peak . books"),
-    "symbols": Module("H", "base host recording", "names elf dwarf jit runtimes ."),
+    "symbols": Module("H", "base session host recording", "names elf dwarf jit runtimes ."),
     "inject/process": Module("H", "base host", ". threads"),
     "inject/code": Module("H", "base session host"),
     "inject/allocators": Module("H", "base session host symbols"),

@@ -51,6 +51,8 @@ struct aggregator_process {
     uint32_t index;            // in the recording
     bool is_ended;
     bool is_unread;           // it did not let its memory map be read in time
+    bool tells_settings;      // `settings` is known
+    uint32_t settings;        // enum runtime_setting (session/runtime_settings.h)
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
     uint64_t pass_peak_bytes; // the most since the recorder set it to 0

@@ -22,6 +22,7 @@
 #include "inject/process/target_refusal.h"
 #include "session/agent_page.h"
 #include "session/layout.h"
+#include "symbols/runtimes/runtime_table.h"
 
 enum err attach_hold_begin(struct fresh_start *child, struct err_info *info)
 {
@@ -195,6 +196,16 @@ static bool notes_exit(const struct attach *attach)
     return false;
 }
 
+// Return the enum process_flags that say what the process's environment has.
+static uint32_t settings_flags(pid_t pid)
+{
+    CLEANUP(strbuf_release) struct strbuf environment = {0};
+    return proc_file_read(pid, "environ", PROC_FILE_ENVIRONMENT_BYTES, &environment)
+               ? PROCESS_SETTINGS | runtime_table_settings(strbuf_bytes(&environment))
+                                        << PROCESS_SETTINGS_SHIFT
+               : 0;
+}
+
 static enum err begin(struct attach *attach, int session_fd, struct err_info *info)
 {
     struct agent_places places = {0};
@@ -204,8 +215,9 @@ static enum err begin(struct attach *attach, int session_fd, struct err_info *in
     TRY(map_memory(attach, session_fd, &places, info));
     places.page = attach->page_addr;
     places.unwind = &unwind;
-    places.process_flags =
-        (attach->is_fresh ? 0 : PROCESS_ATTACHED) | (notes_exit(attach) ? PROCESS_NOTES_EXIT : 0);
+    places.process_flags = (attach->is_fresh ? 0 : PROCESS_ATTACHED) |
+                           (notes_exit(attach) ? PROCESS_NOTES_EXIT : 0) |
+                           settings_flags(attach->inject.target.pid);
     struct agent_gaps gaps = {0};
     if (agent_tables_write(attach, &places, &gaps) != ERR_OK ||
         set_enabled(&attach->inject, attach->page_addr, 1) != ERR_OK) {

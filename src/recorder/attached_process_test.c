@@ -282,7 +282,7 @@ static void the_agent_is_told_what_it_needs(void **state)
     succeed(target_process_refresh(&f.attach.inject.target, &f.info));
     assert_int_equal(page.magic, AGENT_MAGIC);
     assert_int_equal(page.pid, f.pid);
-    assert_int_equal(page.process_flags, PROCESS_ATTACHED | PROCESS_NOTES_EXIT);
+    assert_int_equal(page.process_flags, PROCESS_ATTACHED | PROCESS_NOTES_EXIT | PROCESS_SETTINGS);
     assert_true(is_enabled());
     assert_mapping(page.main_stack_top, PROT_READ | PROT_WRITE, "[stack]");
     assert_mapping(page.loader_list, PROT_READ | PROT_WRITE, "");

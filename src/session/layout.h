@@ -253,7 +253,9 @@ enum process_flags {
     PROCESS_ATTACHED = 1 << 3,      // it ran before it was recorded
     PROCESS_NOTES_EXIT = 1 << 4,    // it notes its exit, unless it is killed
     PROCESS_CONFINED = 1 << 5,      // its threads cannot wake R (a seccomp filter of its own)
+    PROCESS_SETTINGS = 1 << 6,      // the bits from PROCESS_SETTINGS_SHIFT on are known
 };
+#define PROCESS_SETTINGS_SHIFT 8 // enum runtime_setting (session/runtime_settings.h)
 
 // The best moment for the last memory snapshot of a process is when it begins to exit: see
 // exit_wait.h.

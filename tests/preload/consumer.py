@@ -39,7 +39,7 @@ LOSSES = COUNTER_NAMES[:COUNTER_NAMES.index("corrupt_counter") + 1]
 
 FOLLOW, CHECK_UNWIND = 1, 4
 RUNNING, ENDED, ABANDONED = 1, 2, 3
-FORKED, OWN_ALLOCATOR, NOTES_EXIT = 1, 2, 16
+FORKED, OWN_ALLOCATOR, OF_ALL = 1, 2, 16 | 64  # each notes its exit, and tells what its environment has
 PAD, TICK, FREE, ALLOC, REALLOC, ALLOC_LARGE, REALLOC_LARGE, STACK, MODULE, TEXT = range(1, 11)
 MAPPING = 16
 MAPPING_KINDS = {1: "anonymous", 2: "file", 3: "shared", 4: "break", 5: "same"}

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from consumer import (CLOCK, DEADLINE_SECONDS, FOLLOW, FORKED, LIBRARY, MAIN_PID, NAMESPACE,
-                      NOTES_EXIT, OWN_ALLOCATOR, PROCESS_OFFSET, PROGRAMS, Session)
+                      OF_ALL, OWN_ALLOCATOR, PROCESS_OFFSET, PROGRAMS, Session)
 
 PROGRAM = os.path.join(PROGRAMS, "processes")
 WAITING, DONE = 2, 3  # enum exit_wait
@@ -28,7 +28,7 @@ def tell(process):
     return sizes, foreign
 
 
-# mode, exit status, then for each process: flags besides NOTES_EXIT, which all have, telling sizes,
+# mode, exit status, then for each process: flags besides OF_ALL, telling sizes,
 # frees of inherited blocks
 CASES = [
     ("fork", 0, [(0, [111, 333], 0), (FORKED, [222], 1)]),
@@ -68,7 +68,7 @@ def test_every_process_of_the_tree_is_recorded_to_its_end(mode, status, truth):
         result = session.run(PROGRAM, mode)
         assert result.returncode == status
         assert (result.stdout, result.stderr) == ("", "")
-        assert [(p.flags ^ NOTES_EXIT, *tell(p)) for p in session.processes] == truth
+        assert [(p.flags ^ OF_ALL, *tell(p)) for p in session.processes] == truth
         assert session.lost() == {}
         first = session.processes[0]
         assert first.parent == os.getpid()
@@ -89,7 +89,7 @@ def test_nothing_is_left_in_a_slot_of_the_process_before_it():
         (process,) = session.processes
         state, pid, parent, flags, start_ms, start_stamp, exit_ms, join_number, exit_wait, namespace, \
             exit_stamp = fields.unpack_from(session.bytes, PROCESS_OFFSET)
-        assert (state, pid, parent, flags) == (2, process.pid, os.getpid(), NOTES_EXIT)
+        assert (state, pid, parent, flags) == (2, process.pid, os.getpid(), OF_ALL)
         assert start_stamp > 75
         assert start_ms <= session.u64[CLOCK]
         assert (exit_ms, join_number, exit_wait, exit_stamp) == (0, 0, 0, 0)
@@ -189,7 +189,7 @@ def test_an_executable_with_its_own_malloc_is_named_as_such():
         result = session.run(os.path.join(PROGRAMS, "own_malloc"))
         assert (result.returncode, result.stderr) == (0, "")
         (process,) = session.processes
-        assert process.flags == OWN_ALLOCATOR | NOTES_EXIT
+        assert process.flags == OWN_ALLOCATOR | OF_ALL
         assert process.events == []
 
 
@@ -206,7 +206,7 @@ def test_an_executable_that_lends_malloc_an_address_defines_none(preload, flags)
         result = session.run(os.path.join(PROGRAMS, "lent_address"), env=env)
         assert (result.returncode, result.stderr) == (0, "")
         (process,) = session.processes
-        assert process.flags == flags | NOTES_EXIT
+        assert process.flags == flags | OF_ALL
         assert (process.events == []) == (flags == OWN_ALLOCATOR)
 
 
@@ -228,7 +228,7 @@ def test_a_session_of_another_version_is_left_alone():
 def test_a_process_that_may_not_open_the_path_joins_by_the_socket():
     with Session(by_path=False) as session:
         assert session.run(PROGRAM, "fork").returncode == 0
-        assert [(p.flags ^ NOTES_EXIT, *tell(p)) for p in session.processes] == [
+        assert [(p.flags ^ OF_ALL, *tell(p)) for p in session.processes] == [
             (0, [111, 333], 0), (FORKED, [222], 1)]
         assert session.served == 1, "a forked child inherits the mapping"
 

@@ -13,6 +13,9 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 
+// Far above the limit of execve: a quarter of the stack's.
+#define PROC_FILE_ENVIRONMENT_BYTES (8u << 20)
+
 // Append /proc/PID/NAME to `out`. False: the process has ended, or the
 // text is unreadable, or longer than `max_bytes`.
 bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf *out);

@@ -377,6 +377,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     uint32_t parent_pid;
     struct drain_process process = identify(drain, shared, &parent_pid);
     const pid_t pid = process.pid;
+    const uint32_t flags = shared->flags;
     const uint64_t start_ms = shared->start_ms;
     const uint64_t begun_ms = start_ms < clock_ms ? start_ms : clock_ms;
     const struct next_image image = {.start_ms = drain_process_time(start_ms, clock_ms),
@@ -385,7 +386,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     const struct rec_process record = {
         .pid = name_of(&process),
         .parent_pid = parent_pid,
-        .flags = rec_flags(drain, shared->flags, pid),
+        .flags = rec_flags(drain, flags, pid),
         .exit_status = -1,
         .start_ms = begun_ms,
     };
@@ -395,6 +396,8 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     if (process.aggregator == NULL) {
         TRY(aggregator_process_begin(drain->aggregator, &record, &process.aggregator));
     }
+    process.aggregator->tells_settings = (flags & PROCESS_SETTINGS) != 0;
+    process.aggregator->settings = flags >> PROCESS_SETTINGS_SHIFT;
     process.aggregator->join_number = shared->join_number;
     process.aggregator->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));
     drain->processes[slot] = process;

@@ -17,10 +17,9 @@
 #include "session/exec_check.h"
 #include "session/session_env.h"
 
-#define ENVIRONMENT_BYTES_MAX (8u << 20) // far above the limit of execve
-#define STAT_BYTES_MAX        4096u
-#define LOAD_BYTES_MAX        256u
-#define PRELOAD               "LD_PRELOAD="
+#define STAT_BYTES_MAX 4096u
+#define LOAD_BYTES_MAX 256u
+#define PRELOAD        "LD_PRELOAD="
 
 enum {
     LOOK_MS = 50,           // between two looks
@@ -48,7 +47,8 @@ static bool may_have_child(pid_t parent, const struct strbuf *variable)
             return true;
         }
     }
-    return parent <= 1 || !proc_file_read(parent, "environ", ENVIRONMENT_BYTES_MAX, &environment) ||
+    return parent <= 1 ||
+           !proc_file_read(parent, "environ", PROC_FILE_ENVIRONMENT_BYTES, &environment) ||
            environment.len == 0 || has_variable(&environment, variable);
 }
 
@@ -69,7 +69,7 @@ static bool may_join(pid_t pid, const struct strbuf *variable)
     for (int i = 0; i < EMPTY_READS; i++) {
         CLEANUP(strbuf_release) struct strbuf environment = {0};
         CLEANUP(strbuf_release) struct strbuf stat = {0};
-        if (!proc_file_read(pid, "environ", ENVIRONMENT_BYTES_MAX, &environment)) {
+        if (!proc_file_read(pid, "environ", PROC_FILE_ENVIRONMENT_BYTES, &environment)) {
             return false; // it has ended, or belongs to another user
         }
         if (environment.len > 0) {
@@ -190,7 +190,7 @@ static bool could_join(pid_t pid, const struct strbuf *variable)
     CLEANUP(strbuf_release) struct strbuf environment = {0};
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid); // fits
-    return proc_file_read(pid, "environ", ENVIRONMENT_BYTES_MAX, &environment) &&
+    return proc_file_read(pid, "environ", PROC_FILE_ENVIRONMENT_BYTES, &environment) &&
            environment.len > 0 && has_variable(&environment, variable) &&
            memmem(environment.data, environment.len, PRELOAD, strlen(PRELOAD)) != NULL &&
            exec_check(path) == EXEC_NONE;

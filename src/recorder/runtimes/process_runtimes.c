@@ -10,10 +10,6 @@
 #include "host/os/proc_file.h"
 #include "recorder/processes/pid_lookup.h"
 
-enum {
-    ENVIRONMENT_BYTES_MAX = 4 << 20, // more than execve takes: a quarter of the stack's limit
-};
-
 void process_runtimes_release(struct process_runtimes *runtimes)
 {
     runtime_files_release(&runtimes->files);
@@ -43,11 +39,14 @@ static bool is_open(const struct runtime_reading *reading, pid_t pid)
     if (reading->runtime == NULL || reading->runtime->setting == NULL) {
         return false;
     }
+    if (reading->tells_settings) {
+        return (reading->settings & reading->runtime->settings) != 0;
+    }
     const bool is_read =
-        pid != 0 && proc_file_read(pid, "environ", ENVIRONMENT_BYTES_MAX, &environment);
+        pid != 0 && proc_file_read(pid, "environ", PROC_FILE_ENVIRONMENT_BYTES, &environment);
     if (!is_read && reading->is_started_program) {
         strbuf_clear(&environment);
-        (void)!proc_file_read(getpid(), "environ", ENVIRONMENT_BYTES_MAX, &environment);
+        (void)!proc_file_read(getpid(), "environ", PROC_FILE_ENVIRONMENT_BYTES, &environment);
     }
     return runtime_is_open(reading->runtime, strbuf_bytes(&environment));
 }
@@ -78,6 +77,8 @@ static enum err begin_reading(const struct aggregator_process *process,
     *reading = (struct runtime_reading){.pid = process->is_ended ? 0 : (pid_t)record->pid,
                                         .session_memory = fcntl(session_memory, F_DUPFD_CLOEXEC, 0),
                                         .runtime = runtime,
+                                        .tells_settings = process->tells_settings,
+                                        .settings = process->settings,
                                         .is_started_program = is_started_program(record)};
     if (runtime == NULL) {
         strbuf_append_text(&reading->path, string_table_get(strings, record->executable));

@@ -4,9 +4,9 @@
 //
 // The program's file tells it, once its path is known. Libraries tell it by their names while
 // stacks are read (lane_dictionary.h), and the modules of a process that is attached to when it is
-// opened. The environment is that of the process; of the program that cairn started it is cairn's
-// own, if the process has ended. Other processes that end early keep their environment to
-// themselves: then their objects count as not seen, and the sentence says how they are.
+// opened. A process tells as it joins what its environment has (session/runtime_settings.h). One
+// that has not joined is asked; of the program that cairn started the environment is cairn's own,
+// if the process has ended.
 // What is read of a process, its file and its environment, comes when that lets it. So it is read
 // aside: process_runtimes_next names the process, and process_runtimes_put takes the result.
 // Context: H, the recorder's main thread, except runtime_reading_take.
@@ -31,6 +31,8 @@ struct runtime_reading {
     struct strbuf path;            // of the file; empty: it was read
     const struct runtime *runtime; // the result, or known; NULL: none is
     bool is_started_program;       // cairn's environment is like its own
+    bool tells_settings;           // `settings` is known, so that no environment is read
+    uint32_t settings;             // enum runtime_setting
     bool is_open;                  // the result: its environment makes the runtime call malloc
 };
 

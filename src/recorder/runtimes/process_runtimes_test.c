@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "session/runtime_settings.h"
 #include "symbols/runtimes/test_module.h"
 
 #define PROGRAM "/tmp/process_runtimes_test.program"
@@ -140,6 +141,28 @@ static void a_process_that_has_ended_is_looked_at_once(void **state)
     expect_runtime(&scene, quick, "php");
 }
 
+// It may be gone before its environment is read.
+static void a_process_tells_what_its_environment_has(void **state)
+{
+    (void)state;
+    CLEANUP(scene_release) struct scene scene;
+    scene_make(&scene);
+    struct aggregator_process *open = begin(&scene, PROGRAM, 0);
+    struct aggregator_process *of_another = begin(&scene, PROGRAM, 0);
+    struct aggregator_process *silent = begin(&scene, PROGRAM, 0);
+    open->tells_settings = true;
+    open->settings = RUNTIME_SETTING_PHP | RUNTIME_SETTING_ERLANG;
+    of_another->tells_settings = true;
+    of_another->settings = RUNTIME_SETTING_PYTHON;
+    end(&scene, open);
+    end(&scene, of_another);
+    end(&scene, silent);
+    expect(&scene, 0, 3);
+    assert_int_equal(open->record.flags & REC_PROCESS_OBJECTS, REC_PROCESS_OBJECTS);
+    assert_int_equal(of_another->record.flags & REC_PROCESS_OBJECTS, 0);
+    assert_int_equal(silent->record.flags & REC_PROCESS_OBJECTS, 0);
+}
+
 static void a_forked_child_has_its_parents_runtime(void **state)
 {
     (void)state;
@@ -197,6 +220,7 @@ int main(void)
         cmocka_unit_test(the_program_tells_once_its_path_is_known),
         cmocka_unit_test(a_library_tells_at_any_time),
         cmocka_unit_test(a_process_that_has_ended_is_looked_at_once),
+        cmocka_unit_test(a_process_tells_what_its_environment_has),
         cmocka_unit_test(a_forked_child_has_its_parents_runtime),
         cmocka_unit_test(processes_are_looked_at_in_turn),
     };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "session/runtime_settings.h"
 #include "symbols/elf/symbol_table.h"
 
 // A program of one runtime may link the library of another. So the table has only functions that
@@ -30,7 +31,8 @@ static const struct runtime table[] = {
         .hides = "small objects come from arenas of its own allocator (pymalloc, up to 512 bytes, "
                  "or mimalloc)",
         .setting = "PYTHONMALLOC=malloc",
-        .environment = "PYTHONMALLOC=malloc",
+        .environment = RUNTIME_SETTING_OF_PYTHON,
+        .settings = RUNTIME_SETTING_PYTHON,
         .tried = "3.11, 3.13",
     },
     {
@@ -41,7 +43,8 @@ static const struct runtime table[] = {
         .libraries = {"libphp"},
         .hides = "its objects come from chunks of its own allocator (Zend)",
         .setting = "USE_ZEND_ALLOC=0",
-        .environment = "USE_ZEND_ALLOC=0",
+        .environment = RUNTIME_SETTING_OF_PHP,
+        .settings = RUNTIME_SETTING_PHP,
         .tried = "8.2",
     },
     {
@@ -52,7 +55,8 @@ static const struct runtime table[] = {
         .hides = "heaps of its processes, tables and binaries come from carriers of its own "
                  "allocators (erts_alloc)",
         .setting = "ERL_FLAGS='+Mea min'",
-        .environment = "ERL_FLAGS=+Mea min",
+        .environment = RUNTIME_SETTING_OF_ERLANG,
+        .settings = RUNTIME_SETTING_ERLANG,
         .tried = "OTP 25",
     },
     {
@@ -276,6 +280,15 @@ bool runtime_is_open(const struct runtime *runtime, struct bytes environment)
         at += len + 1;
     }
     return false;
+}
+
+uint32_t runtime_table_settings(struct bytes environment)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        found |= runtime_is_open(table + i, environment) ? table[i].settings : 0;
+    }
+    return found;
 }
 
 static void append_advice(const struct runtime *runtime, struct strbuf *out)

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/bytes.h"
 #include "host/text/strbuf.h"
@@ -33,6 +34,7 @@ struct runtime {
     const char *hides;                            // a sentence: what cairn does not see
     const char *setting;     // with which cairn sees each object, as a shell takes it; NULL: none
     const char *environment; // the beginning of that variable in an environment
+    uint32_t settings;       // the same as an enum runtime_setting (session/runtime_settings.h)
     const char *instead;     // a sentence: what shows the objects if no setting does
     const char *tried;       // the version that the row was tried with; NULL: none
     bool lacks_malloc;       // a static program of it has nothing that cairn could hook
@@ -53,6 +55,9 @@ const struct runtime *runtime_table_of_module(const struct elf_file *module, con
 // Whether that environment makes the runtime call malloc for each object. The texts are those of
 // environ(7), each ended by a zero byte.
 bool runtime_is_open(const struct runtime *runtime, struct bytes environment);
+
+// Return the enum runtime_setting of the runtimes that it opens so.
+uint32_t runtime_table_settings(struct bytes environment);
 
 // Append the sentence without its subject: "runs PHP: its objects come from ...".
 void runtime_explain(const struct runtime *runtime, struct strbuf *out);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "session/runtime_settings.h"
 #include "symbols/runtimes/test_module.h"
 
 static void
@@ -120,6 +121,32 @@ static void a_variable_opens_a_runtime(void **state)
     }
 }
 
+// Processes know the variables, and the recorder knows the runtimes.
+static void both_sides_know_the_same_variables(void **state)
+{
+    (void)state;
+    uint32_t all = 0;
+    for (size_t i = 0; runtime_table_row(i) != NULL; i++) {
+        const struct runtime *row = runtime_table_row(i);
+        assert_int_equal(row->setting != NULL, row->environment != NULL);
+        if (row->environment != NULL) {
+            char line[64];
+            char others[][24] = {"A=1", "NOT_USE_ZEND_ALLOC=0"};
+            char *const variables[] = {others[0], line, others[1], NULL};
+            const int len = snprintf(line, sizeof(line), "%s", row->environment);
+            assert_int_equal(runtime_settings_in(variables), row->settings);
+            assert_int_equal(runtime_table_settings(
+                                 (struct bytes){.data = (const uint8_t *)line, .len = (size_t)len}),
+                             row->settings);
+            line[len - 1] = '\0';
+            assert_int_equal(runtime_settings_in(variables), 0);
+        }
+        assert_int_equal(all & row->settings, 0);
+        all |= row->settings;
+    }
+    assert_int_equal(all, RUNTIME_SETTING_PYTHON | RUNTIME_SETTING_PHP | RUNTIME_SETTING_ERLANG);
+}
+
 static void sentences_say_what_helps(void **state)
 {
     (void)state;
@@ -186,6 +213,7 @@ int main(void)
         cmocka_unit_test(each_row_is_recognised_in_each_way),
         cmocka_unit_test(other_modules_have_none),
         cmocka_unit_test(a_variable_opens_a_runtime),
+        cmocka_unit_test(both_sides_know_the_same_variables),
         cmocka_unit_test(sentences_say_what_helps),
         cmocka_unit_test(the_page_for_users_has_the_rows_of_the_table),
     };

@@ -77,5 +77,7 @@ const _Atomic uint32_t *process_entry_tiny_below(void)
 
 uint32_t process_entry_flags(bool is_forked)
 {
-    return is_forked ? g_agent_page.process_flags & PROCESS_NOTES_EXIT : g_agent_page.process_flags;
+    const uint32_t inherited =
+        PROCESS_NOTES_EXIT | PROCESS_SETTINGS | UINT32_MAX << PROCESS_SETTINGS_SHIFT;
+    return g_agent_page.process_flags & (is_forked ? inherited : UINT32_MAX);
 }

@@ -8,6 +8,7 @@
 
 #include "base/page_alloc.h"
 #include "base/sys.h"
+#include "session/runtime_settings.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/program_note.h"
 #include "target/preload/real/definitions.h"
@@ -15,7 +16,11 @@
 #include "target/preload/real/real_functions.h"
 #include "target/preload/real/real_mappings.h"
 
-static bool g_is_go; // written only while joining
+// Written only while joining.
+static bool g_is_go;
+static uint32_t g_settings;
+
+extern char **environ;
 
 // Weak: musl, where nothing is recorded, lacks it. A musl program gets here when a static program,
 // which has no hooks, executes it: our library must load there and do nothing.
@@ -63,6 +68,7 @@ enum err process_entry_find_session(struct session_mapping *mapping)
     TRY(session_join(place, mapping));
     environment_remember();
     g_is_go = program_note_is_go();
+    g_settings = runtime_settings_in(environ);
     return ERR_OK;
 }
 
@@ -85,5 +91,5 @@ uint32_t process_entry_flags(bool is_forked)
 {
     const bool is_bypassed = !is_forked && real_functions_are_bypassed();
     return (is_bypassed ? PROCESS_OWN_ALLOCATOR : 0) | (g_is_go ? PROCESS_GO : 0) |
-           PROCESS_NOTES_EXIT;
+           PROCESS_NOTES_EXIT | PROCESS_SETTINGS | g_settings << PROCESS_SETTINGS_SHIFT;
 }
