@@ -178,8 +178,10 @@ bool recorder_none_is_pending(struct recorder_state *s)
     if (!pending_wait_is_due(&s->pending, now_ms)) {
         return s->pending.is_certain;
     }
+    const struct pending_marks marks = {.session = s->session.environment,
+                                        .memory = s->session.memfd};
     struct pending_search *search =
-        pending_search_new(&s->pending, s->session.environment, &s->unrecorded_tree.known, now_ms);
+        pending_search_new(&s->pending, &marks, &s->unrecorded_tree.known, now_ms);
     const struct aside_work work = {
         .run = pending_search_run, .release = pending_search_free, .context = search};
     const enum err err = search != NULL ? recorder_do_aside(s, &work) : ERR_NO_MEMORY;

@@ -215,6 +215,17 @@ static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t 
     urgent_turns_note_wait(&s->urgency.turns, due_ns, clock_monotonic_ns());
 }
 
+static void say_others(struct recorder_state *s, uint64_t count, uint64_t now_ms)
+{
+    if (!s->has_said_others && now_ms >= s->said_after_ms) {
+        s->has_said_others = true;
+        recorder_log(s,
+                     "the program has ended, but %s still running; recording continues until the "
+                     "end of what it started (Ctrl-C stops it now)",
+                     format_things(count, "process of it is", "processes of it are").text);
+    }
+}
+
 // Return whether the recording is over.
 static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
 {
@@ -227,7 +238,11 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     }
     const uint32_t followed = recorder_follow_running(s);
     if (s->drain.process_count == 0 && followed == 0) {
-        return !s->options->follow_children || recorder_none_is_pending(s);
+        const bool is_over = !s->options->follow_children || recorder_none_is_pending(s);
+        if (!is_over && s->pending.has_mapped) {
+            say_others(s, 1, now_ms);
+        }
+        return is_over;
     }
     pending_wait_restart(&s->pending, clock_monotonic_ms());
     s->end_ms = now_ms;
@@ -235,15 +250,7 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
         s->next_stranger_check_ms = now_ms + STRANGER_CHECK_MS;
         drain_find_strangers(&s->drain, recorder_may_map, s);
     }
-    if (!s->has_said_others && now_ms >= s->said_after_ms) {
-        s->has_said_others = true;
-        recorder_log(s,
-                     "the program has ended, but %s still running; recording continues until the "
-                     "end of what it started (Ctrl-C stops it now)",
-                     format_things(max_u64(s->drain.process_count, followed), "process of it is",
-                                   "processes of it are")
-                         .text);
-    }
+    say_others(s, max_u64(s->drain.process_count, followed), now_ms);
     return false;
 }
 
@@ -366,7 +373,8 @@ static void see_code(struct recorder_state *s)
 
 bool recorder_is_ending(const struct recorder_state *s)
 {
-    return s->has_ended && s->drain.process_count == 0 && recorder_follow_running(s) == 0;
+    return s->has_ended && s->drain.process_count == 0 && recorder_follow_running(s) == 0 &&
+           !s->pending.has_mapped;
 }
 
 // Come before the threads of a process that begins to be recorded, before many threads, and before

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Libraries with an allocator inside that a program loads while it is recorded: their functions are
-hooked before the first of them runs, also in forked children, and when a library comes again."""
+hooked before the first of them runs, also in forked children, and when a library comes again. Processes whose first
+event comes late."""
 import re
 import shutil
 import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, environment, truth_of
 from test_attach import Attachable
 from test_attach_allocators import PLAIN
-from waiting import DEADLINE_SECONDS
+from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 INSIDE = PROGRAMS / "attach"
 JE, MI = INSIDE / "liblate_je.so", INSIDE / "liblate_mi.so"
@@ -202,3 +203,34 @@ def test_what_cannot_be_read_is_said(scratch):
     shown = subprocess.run([CAIRN, "report", "--all", program.path], capture_output=True, text=True,
                            env=environment(), check=True).stdout
     assert "could not be read" in " ".join(shown.partition("DATA QUALITY")[2].split())
+
+
+@pytest.mark.parametrize("who", ["child", "memory"])
+@pytest.mark.parametrize("options", [[], ["--all-allocators"], None], ids=["preloaded", "injected", "attached"])
+def test_a_process_whose_first_event_comes_late_is_recorded(scratch, who, options):
+    """It was forked by one that has ended, or executed from a file without a path."""
+    def is_answered():
+        return subprocess.run([CAIRN, "ctl", path, "status"], capture_output=True, check=False, env=environment(),
+                              timeout=DEADLINE_SECONDS).returncode == 0
+
+    path = scratch / "late.cairn"
+    record = [CAIRN, "record", "-q", "-o", path]
+    program = [PROGRAMS / "late_first", who]
+    command = program if options is None else [*record, *options, "--", *program]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())]
+    try:
+        read_until(processes[0].stdout.fileno(), b"ready\n")
+        if options is None:
+            processes.append(subprocess.Popen([*record, "-p", str(processes[0].pid)], env=environment()))
+            wait_until(is_answered, "the recorder's answer")
+        processes[0].communicate(b"\n", timeout=DEADLINE_SECONDS)
+        assert [process.wait(DEADLINE_SECONDS) for process in processes] == [0] * len(processes)
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    truth = truth_of("late_first")
+    size = truth["block_bytes"]
+    recording = Recording(path, None)
+    recording.assert_whole()
+    assert recording.report_of("--size", f"{size}..{size}")["totals"]["allocations"] == truth["blocks"]

@@ -74,6 +74,7 @@ static const struct allocator_form others[] = {
     {.name = "brk", .hook = AGENT_BRK},
     {.name = "execve", .hook = AGENT_EXECVE},
     {.name = "execveat", .hook = AGENT_EXECVEAT},
+    {.name = "fexecve", .hook = AGENT_FEXECVE},
     {.name = "mi_calloc_aligned", .hook = AGENT_CALLOC},
     {.name = "mi_calloc_aligned_at", .hook = AGENT_CALLOC},
     {.name = "mi_expand", .hook = AGENT_REALLOC},

@@ -2,9 +2,11 @@
 #include "recorder/processes/pending_processes.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -14,6 +16,7 @@
 #include "host/text/number.h"
 #include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
+#include "recorder/processes/pid_lookup.h"
 #include "session/exec_check.h"
 #include "session/session_env.h"
 
@@ -26,9 +29,10 @@ enum {
     LATE_PIDS_PER_MS = 327, // that the kernel hands out at most
     PIDS_MIN = 32768,       // that it has at least
     YOUNGER_MAX = 1024,
-    EMPTY_READS = 3,    // an exec may end between the reads of two files
-    WAIT_MS = 1,        // between two searches for processes that have not joined
-    WAIT_MAX_MS = 2000, // for those that exist and have not joined
+    EMPTY_READS = 3,     // an exec may end between the reads of two files
+    WAIT_MS = 1,         // between two searches for processes that have not joined
+    MAPPED_WAIT_MS = 50, // the same for those that have the memory
+    WAIT_MAX_MS = 2000,  // for those that exist and have not joined
     VAIN_CHECKS = 2,
 };
 
@@ -64,6 +68,26 @@ static bool may_get_variable(pid_t pid, const struct strbuf *stat, const struct 
            may_have_child(proc_file_parent(pid), variable);
 }
 
+// Return whether a process is a copy of this one: a writer of checkpoints, for example.
+static bool is_copy(pid_t pid)
+{
+    struct stat own;
+    struct stat its;
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid); // fits
+    return stat("/proc/self/exe", &own) == 0 && stat(path, &its) == 0 &&
+           file_identity(&own) == file_identity(&its);
+}
+
+// Return whether a process maps the session's memory and may still join: not below a filter.
+static bool is_mapped(pid_t pid, int memory)
+{
+    CLEANUP(strbuf_release) struct strbuf status = {0};
+    return memory >= 0 && pid_lookup_maps(pid, memory) && !is_copy(pid) &&
+           proc_file_read(pid, "status", STAT_BYTES_MAX, &status) &&
+           proc_text_kib(strbuf_text(&status), "Seccomp") == 0;
+}
+
 static bool may_join(pid_t pid, const struct strbuf *variable)
 {
     for (int i = 0; i < EMPTY_READS; i++) {
@@ -84,6 +108,13 @@ static bool may_join(pid_t pid, const struct strbuf *variable)
         }
     }
     return false;
+}
+
+static enum pending_answer answer_of(pid_t pid, const struct strbuf *variable, int memory)
+{
+    return may_join(pid, variable)  ? PENDING_SOME
+           : is_mapped(pid, memory) ? PENDING_MAPPED
+                                    : PENDING_NONE;
 }
 
 // Return the pid after which the kernel numbers the next process, 0 if it cannot be read: the last
@@ -145,13 +176,15 @@ void pid_order_look(struct pid_order *order, uint64_t now_ms)
 // still, so it is met later; when the search arrives at the last pid, it reads that again.
 // PENDING_UNSEEN: the order is not certain, because the pids have started again at the lowest, or
 // may have.
-static enum pending_answer search_younger(const struct strbuf *variable,
-                                          const struct pid_order *order)
+static enum pending_answer
+search_younger(const struct strbuf *variable, int memory, const struct pid_order *order)
 {
     uint64_t last = order->last_pid;
     for (uint64_t pid = order->first_pid + 1; pid <= last; pid++) {
-        if (pid != (uint64_t)getpid() && may_join((pid_t)pid, variable)) {
-            return PENDING_SOME;
+        const enum pending_answer answer =
+            pid != (uint64_t)getpid() ? answer_of((pid_t)pid, variable, memory) : PENDING_NONE;
+        if (answer != PENDING_NONE) {
+            return answer;
         }
         last = pid == last ? last_pid() : last;
         if (last - order->first_pid > YOUNGER_MAX) {
@@ -173,14 +206,15 @@ static pid_t next_process(DIR *processes)
     return 0;
 }
 
-static bool search_all(const struct strbuf *variable)
+static enum pending_answer search_all(const struct strbuf *variable, int memory)
 {
     CLEANUP(directory_closep) DIR *processes = opendir("/proc");
-    pid_t pid = processes != NULL ? next_process(processes) : 0;
-    while (pid > 0 && !may_join(pid, variable)) {
-        pid = next_process(processes);
+    enum pending_answer answer = PENDING_NONE;
+    for (pid_t pid;
+         answer == PENDING_NONE && processes != NULL && (pid = next_process(processes)) > 0;) {
+        answer = answer_of(pid, variable, memory);
     }
-    return pid > 0;
+    return answer == PENDING_NONE ? PENDING_UNSEEN : answer;
 }
 
 // Return whether a process is one of the session and could have joined. The list of unrecorded
@@ -213,19 +247,16 @@ static MUST_USE enum err name_variable(const char *session, struct strbuf *out)
 }
 
 enum pending_answer
-pending_processes_find(const char *session, struct pid_order *order, uint64_t now_ms)
+pending_processes_find(const struct pending_marks *marks, struct pid_order *order, uint64_t now_ms)
 {
     CLEANUP(strbuf_release) struct strbuf variable = {0};
-    if (name_variable(session, &variable) != ERR_OK) {
+    if (name_variable(marks->session, &variable) != ERR_OK) {
         return PENDING_UNSEEN;
     }
     look(order, now_ms);
     const enum pending_answer answer =
-        order->is_uncertain ? PENDING_UNSEEN : search_younger(&variable, order);
-    if (answer != PENDING_UNSEEN) {
-        return answer;
-    }
-    return search_all(&variable) ? PENDING_SOME : PENDING_UNSEEN;
+        order->is_uncertain ? PENDING_UNSEEN : search_younger(&variable, marks->memory, order);
+    return answer != PENDING_UNSEEN ? answer : search_all(&variable, marks->memory);
 }
 
 void pending_wait_restart(struct pending_wait *wait, uint64_t now_ms)
@@ -242,7 +273,7 @@ bool pending_wait_is_due(const struct pending_wait *wait, uint64_t now_ms)
 }
 
 struct pending_search *pending_search_new(const struct pending_wait *wait,
-                                          const char *session,
+                                          const struct pending_marks *marks,
                                           const struct map_u64 *unrecorded,
                                           uint64_t now_ms)
 {
@@ -250,7 +281,8 @@ struct pending_search *pending_search_new(const struct pending_wait *wait,
     if (search == NULL) {
         return NULL;
     }
-    search->session = strdup(session);
+    search->session = strdup(marks->session);
+    search->memory = marks->memory >= 0 ? fcntl(marks->memory, F_DUPFD_CLOEXEC, 0) : -1;
     search->order = wait->order;
     search->now_ms = now_ms;
     search->counts = now_ms >= wait->quiet_since_ms + WAIT_MAX_MS;
@@ -271,6 +303,7 @@ void pending_search_free(void *context)
 {
     struct pending_search *search = context;
     map_u64_release(&search->unrecorded);
+    fd_closep(&search->memory);
     free(search->session);
     free(search);
 }
@@ -279,7 +312,8 @@ void pending_search_run(void *context)
 {
     struct pending_search *search = context;
     CLEANUP(strbuf_release) struct strbuf variable = {0};
-    search->answer = pending_processes_find(search->session, &search->order, search->now_ms);
+    const struct pending_marks marks = {.session = search->session, .memory = search->memory};
+    search->answer = pending_processes_find(&marks, &search->order, search->now_ms);
     if (search->answer == PENDING_SOME && search->counts &&
         name_variable(search->session, &variable) == ERR_OK) {
         search->unjoined_count = count_unjoined(&variable, &search->unrecorded);
@@ -293,9 +327,11 @@ bool pending_wait_take(struct pending_wait *wait, const struct pending_search *s
         return true;
     }
     wait->order = search->order;
-    wait->next_check_ms = search->now_ms + WAIT_MS;
+    wait->has_mapped = search->answer == PENDING_MAPPED;
+    wait->next_check_ms = search->now_ms + (wait->has_mapped ? MAPPED_WAIT_MS : WAIT_MS);
     wait->unjoined_count = search->unjoined_count;
     wait->is_certain = search->answer == PENDING_NONE;
     wait->vain_checks = search->answer == PENDING_UNSEEN ? wait->vain_checks + 1 : 0;
-    return !wait->is_certain && (search->counts || wait->vain_checks >= VAIN_CHECKS);
+    return !wait->is_certain && !wait->has_mapped &&
+           (search->counts || wait->vain_checks >= VAIN_CHECKS);
 }

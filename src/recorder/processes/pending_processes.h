@@ -5,8 +5,9 @@
 // long on a busy machine, the session does not know it; but its environment names the session. So
 // before a recording ends, /proc is searched. A process in the middle of an exec has no
 // environment: it counts if it is younger than the recorder and a process of the session may be its
-// parent, or may have been. A process that is unreadable, or has wiped its environment, is not
-// found.
+// parent, or may have been. A forked child of a process with the agent joins at its first event,
+// and its environment says nothing; but it maps the session's memory. A process that is unreadable
+// is not found.
 //
 // While pids ascend, the search visits only the processes that are younger than the session, and
 // one search is certain: 0.1 ms. A look at the latest pid every 50 ms proves that they do; every
@@ -17,7 +18,7 @@
 //
 // The recorder waits for such processes (pending_wait), but not forever: one may never join, such
 // as a static executable. Those that exist when its patience ends and could have joined are
-// counted.
+// counted. One that maps the session's memory is a part of it: the recorder waits for its end.
 // Context: H.
 #pragma once
 
@@ -30,6 +31,7 @@ enum pending_answer {
     PENDING_NONE,   // there is none
     PENDING_UNSEEN, // none was found
     PENDING_SOME,
+    PENDING_MAPPED, // one that maps the session's memory
 };
 
 // Whether the kernel has handed pids out in ascending order since a moment.
@@ -47,10 +49,15 @@ void pid_order_init(struct pid_order *order, uint64_t now_ms);
 // Look at the latest pid, if a look is due. Call it at least every 50 ms.
 void pid_order_look(struct pid_order *order, uint64_t now_ms);
 
-// Search the running processes other than this one for one that has `session`, a value of
-// CAIRN_SESSION, in its environment, or may get it.
+// What processes of a session have.
+struct pending_marks {
+    const char *session; // in their environment, or they may get it: a value of CAIRN_SESSION
+    int memory;          // the session's, or they map it. -1: none
+};
+
+// Search the running processes other than this one and its copies for one with either mark.
 enum pending_answer
-pending_processes_find(const char *session, struct pid_order *order, uint64_t now_ms);
+pending_processes_find(const struct pending_marks *marks, struct pid_order *order, uint64_t now_ms);
 
 // The wait of a recorder without a running process. All times are those of clock_monotonic_ms.
 struct pending_wait {
@@ -59,6 +66,7 @@ struct pending_wait {
     uint64_t next_check_ms;
     unsigned vain_checks;    // since a process was last found
     bool is_certain;         // a check was certain that there is none
+    bool has_mapped;         // the latest check found one that maps the session's memory
     uint64_t unjoined_count; // processes that existed at the end of the wait
 };
 
@@ -71,6 +79,7 @@ bool pending_wait_is_due(const struct pending_wait *wait, uint64_t now_ms);
 // One search. A process may not let its environment be read, so it is done aside (aside/aside.h).
 struct pending_search {
     char *session;             // owned
+    int memory;                // owned; of the session, -1: none
     struct map_u64 unrecorded; // owned
     struct pid_order order;
     uint64_t now_ms;
@@ -82,7 +91,7 @@ struct pending_search {
 // Begin a search. `unrecorded` has the pids of processes that are known not to join: they are not
 // counted. NULL: out of memory.
 struct pending_search *pending_search_new(const struct pending_wait *wait,
-                                          const char *session,
+                                          const struct pending_marks *marks,
                                           const struct map_u64 *unrecorded,
                                           uint64_t now_ms);
 void pending_search_run(void *search);

@@ -95,7 +95,8 @@ static int answer_with_looks(const char *of_session, uint64_t age_ms, uint64_t l
         if (of_session != NULL) {
             program = start_program(of_session);
         }
-        const enum pending_answer answer = pending_processes_find(session, &order, age_ms);
+        const enum pending_answer answer =
+            pending_processes_find(&(struct pending_marks){session, -1}, &order, age_ms);
         if (of_session != NULL) {
             end_program(&program);
         }
@@ -184,7 +185,8 @@ static void a_program_without_environment_is_not_waited_for(void **state)
 
 static bool is_over(struct pending_wait *wait, const struct map_u64 *unrecorded, uint64_t now_ms)
 {
-    struct pending_search *search = pending_search_new(wait, session, unrecorded, now_ms);
+    struct pending_search *search =
+        pending_search_new(wait, &(struct pending_marks){session, -1}, unrecorded, now_ms);
     assert_non_null(search);
     assert_true(pending_wait_is_due(wait, now_ms));
     pending_search_run(search);

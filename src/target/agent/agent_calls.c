@@ -17,6 +17,7 @@
 #include "target/agent/agent_outer.h"
 #include "target/agent/agent_resize.h"
 #include "target/preload/process/confinement.h"
+#include "target/preload/process/exec_path.h"
 #include "target/preload/process/process.h"
 #include "target/preload/record/record_hot.h"
 #include "target/producer/exec_note.h"
@@ -264,15 +265,26 @@ static uint64_t note_exec(struct session_header *session, const char *path, char
     return exec_note_put(session, &notice, &is_traced);
 }
 
+static const char *path_of_exec(const struct agent_call *call,
+                                enum agent_hook hook,
+                                char name[static EXEC_PATH_BYTES_MAX])
+{
+    const uint64_t *a = call->arguments;
+    const char *path = (const char *)a[agent_hook_shape(hook).block_argument];
+    return hook == AGENT_FEXECVE    ? exec_path_of((int)a[0], "", name)
+           : hook == AGENT_EXECVEAT ? exec_path_of((int)a[0], path, name)
+                                    : path;
+}
+
 // The new program does not have the agent. Also called by children of vfork.
 uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook)
 {
     struct session_header *session = followed_session();
+    char name[EXEC_PATH_BYTES_MAX];
     const uint8_t path_argument = agent_hook_shape(hook).block_argument;
-    const char *path = (const char *)call->arguments[path_argument];
+    const char *path = session != NULL ? path_of_exec(call, hook, name) : NULL;
     char *const *variables = (char *const *)call->arguments[path_argument + 2];
-    const uint64_t number =
-        session != NULL && path != NULL ? note_exec(session, path, variables) : 0;
+    const uint64_t number = path != NULL ? note_exec(session, path, variables) : 0;
     const uint64_t result = agent_call_original(call); // returns only to fail
     exec_note_take_back(session, number);
     return result;

@@ -20,10 +20,10 @@
 #include "base/page_alloc.h"
 #include "base/sys.h"
 #include "target/preload/exports/exec_plan.h"
+#include "target/preload/process/exec_path.h"
 #include "target/preload/real/real_process.h"
 #include "target/preload/record/record_exit.h"
 
-#define PATH_BYTES_MAX     1024u // longer paths are not examined
 #define ARGUMENTS_ON_STACK 64u
 
 // Own prototypes: libc's have other types for the same arguments.
@@ -64,10 +64,10 @@ EXPORT int execv(const char *path, char *const *argv)
 }
 
 // Return the path at which `name` will be found; NULL if it will not, or cannot be examined.
-static const char *find(const char *name, char path[static PATH_BYTES_MAX])
+static const char *find(const char *name, char path[static EXEC_PATH_BYTES_MAX])
 {
     const char *search = environment_scan(environ).path;
-    return !sys_is_forbidden() && name != NULL && exec_find(name, search, path, PATH_BYTES_MAX)
+    return !sys_is_forbidden() && name != NULL && exec_find(name, search, path, EXEC_PATH_BYTES_MAX)
                ? path
                : name;
 }
@@ -75,7 +75,7 @@ static const char *find(const char *name, char path[static PATH_BYTES_MAX])
 EXPORT int execvpe(const char *name, char *const *argv, char *const *environment)
 {
     struct exec_plan plan;
-    char path[PATH_BYTES_MAX];
+    char path[EXEC_PATH_BYTES_MAX];
     begin(&plan, find(name, path), environment);
     return failed(&plan, g_real_process.execvpe(name, argv, plan.environment.variables));
 }
@@ -85,52 +85,11 @@ EXPORT int execvp(const char *name, char *const *argv)
     return execvpe(name, argv, environ);
 }
 
-// Write /proc/self/fd/FD, and "/path" if there is one. False: it does not fit.
-static bool name_of_descriptor(int fd, const char *path, char name[static PATH_BYTES_MAX])
-{
-    static const char folder[] = "/proc/self/fd/";
-    size_t at = sizeof(folder) - 1;
-    __builtin_memcpy(name, folder, at);
-    for (int unit = 1000000000; unit > 0; unit /= 10) {
-        if (fd >= unit || unit == 1) {
-            name[at++] = (char)('0' + fd / unit % 10);
-        }
-    }
-    const char *rest = path;
-    if (*rest != '\0') {
-        name[at++] = '/';
-    }
-    for (; *rest != '\0' && at + 1 < PATH_BYTES_MAX; rest++) {
-        name[at++] = *rest;
-    }
-    name[at] = '\0';
-    return *rest == '\0';
-}
-
-// Return the path of a descriptor's file, for people; "/proc/self/fd/N" if it has none.
-static const char *path_of_descriptor(int fd, const char *path, char name[static PATH_BYTES_MAX])
-{
-    char link[PATH_BYTES_MAX];
-    if (fd < 0 || !name_of_descriptor(fd, path, link)) {
-        return NULL;
-    }
-    const long length = *path == '\0' ? sys_readlink(link, name, PATH_BYTES_MAX - 1) : -1;
-    if (!sys_failed(length)) {
-        name[length] = '\0';
-    }
-    const bool is_there =
-        !sys_failed(length) && !sys_failed(SYS_CALL(SYS_faccessat, AT_FDCWD, (long)name, F_OK));
-    if (!is_there) {
-        (void)name_of_descriptor(fd, path, name); // it fits, as above
-    }
-    return name;
-}
-
 EXPORT int fexecve(int fd, char *const *argv, char *const *environment)
 {
     struct exec_plan plan;
-    char path[PATH_BYTES_MAX];
-    begin(&plan, path_of_descriptor(fd, "", path), environment);
+    char path[EXEC_PATH_BYTES_MAX];
+    begin(&plan, exec_path_of(fd, "", path), environment);
     return failed(&plan, g_real_process.fexecve(fd, argv, plan.environment.variables));
 }
 
@@ -138,9 +97,8 @@ EXPORT int
 execveat(int folder, const char *path, char *const *argv, char *const *environment, int flags)
 {
     struct exec_plan plan;
-    char name[PATH_BYTES_MAX];
-    const bool is_as_it_is = path == NULL || *path == '/' || folder == AT_FDCWD;
-    begin(&plan, is_as_it_is ? path : path_of_descriptor(folder, path, name), environment);
+    char name[EXEC_PATH_BYTES_MAX];
+    begin(&plan, exec_path_of(folder, path, name), environment);
     return failed(&plan,
                   g_real_process.execveat(folder, path, argv, plan.environment.variables, flags));
 }
@@ -180,7 +138,7 @@ EXPORT int posix_spawnp(pid_t *pid,
                         char *const *environment)
 {
     struct exec_plan plan;
-    char path[PATH_BYTES_MAX];
+    char path[EXEC_PATH_BYTES_MAX];
     pid_t child = 0;
     exec_plan_make(&plan, find(name, path), environment);
     exec_plan_announce_spawn(&plan);
