@@ -48,6 +48,22 @@ def problem_of(path, word):
     return None if is_right else (site, report["findings"])
 
 
+def test_what_is_freed_only_at_the_end_is_found(tmp_path):
+    path = tmp_path / "hoard.cairn"
+    for _ in range(ATTEMPTS):
+        subprocess.run([CAIRN, "record", "-q", "-o", path, "--", PROGRAMS / "behaviour", "hoard"], check=True,
+                       env=environment(), timeout=120)
+        report = subprocess.run([CAIRN, "report", "--json", path], check=True, capture_output=True, env=environment(),
+                                timeout=60).stdout
+        found = json.loads(report)["findings"]["items"]
+        grown = [item for item in found if "and was freed at the end" in item["sentence"]]
+        if grown:
+            break
+    (item,) = grown
+    assert (item["kind"], item["function"], item["bytes"]) == ("peak", "keep", 4000 * 1000)
+    assert not [item for item in found if item["kind"] == "growth"]
+
+
 def test_programs_are_called_what_they_are(tmp_path):
     problems = dict.fromkeys(WANTED, "not tried")
     for _ in range(ATTEMPTS):

@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
+#include "profile/findings/program_start.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
@@ -23,6 +24,7 @@ enum {
     UNFREED_PER_SCORE = 4,
     SECONDS_OF_GROWTH = 60, // at most; not longer than the growth was seen
     PAST_GROWTH_MS = 2000,  // of growth that was over before the end: programs start by growing
+    FREED_TIMES = 16,       // of what is left was held: it was freed at the end
 };
 
 #define PEAK_BYTES_MIN    MIB
@@ -112,6 +114,53 @@ static MUST_USE enum err append_rise(const struct findings_builder *builder,
     return ERR_OK;
 }
 
+// Whether a call site with `bytes` of unfreed memory grows so that it is worth a finding: much of a
+// large level may be old, and what was seen to come little.
+static bool
+is_growth_of_note(const struct profile *profile, const struct growth_entry *entry, uint64_t bytes)
+{
+    const struct recording *recording = &profile->recording;
+    const uint64_t start_ms = recording->processes[entry->process].start_ms;
+    const double seen_bytes = entry->slope_bytes_per_s * (double)entry->slope_ms / 1000;
+    return entry->class == GROWTH_GROWING && entry->confidence >= CONFIDENCE_MEDIUM &&
+           entry->slope_bytes_per_s >= 1 && bytes >= GROWTH_BYTES_MIN &&
+           seen_bytes >= GROWTH_BYTES_MIN &&
+           (entry->until_ms == 0 || excess_u64(entry->until_ms, start_ms) >= PAST_GROWTH_MS) &&
+           !program_start_is_all(profile, entry->process, entry->until_ms);
+}
+
+// Append how the peak's maker grew until its process freed all, because it ended: a cache or a
+// queue without bounds, or what it built.
+static MUST_USE enum err
+append_torn_down(struct findings_builder *builder, struct strbuf *out, uint32_t group)
+{
+    const struct selection *selection = builder->selection;
+    if (!growth_is_known(&selection->profile->recording) || !selection->is_everything ||
+        !profile_has_ended(selection->profile) || builder->summary->counted_ms < JUDGED_RUN_MS) {
+        return ERR_OK;
+    }
+    CLEANUP(growth_release) struct growth growth = {0};
+    struct row_groups *groups = &builder->out.groups;
+    TRY(growth_of_groups(selection, groups, GROWING_SITES, true, &growth));
+    *groups = growth.groups; // back again
+    growth.groups = (struct row_groups){0};
+    for (size_t i = 0; i < growth.entries.len && i < GROWING_SITES; i++) {
+        const struct growth_entry *entry = &growth.entries.items[i];
+        const uint64_t unfreed =
+            costs_get(&groups->groups.items[entry->group].costs, COST_LEAKED_BYTES);
+        if (entry->group == group && FREED_TIMES * unfreed <= entry->held.bytes &&
+            entry->until_ms == 0 && entry->slope_ms >= PAST_GROWTH_MS &&
+            is_growth_of_note(selection->profile, entry, entry->held.bytes)) {
+            strbuf_printf(
+                out, " It grew by %s%s a second", format_byte_rate(entry->slope_bytes_per_s).text,
+                sampling_format_rate_error(entry->slope_bytes_per_s, entry->slope_error).text);
+            strbuf_printf(out, " over %s, and was freed at the end.",
+                          format_duration(entry->slope_ms * 1000000).text);
+        }
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err find_peak(struct findings_builder *builder)
 {
     const struct costs *whole = &builder->summary->costs;
@@ -144,6 +193,7 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
     strbuf_printf(out, "%s of the peak", format_percent(bytes, peak_bytes).text);
     strbuf_printf(out, " of %s.", finding_format(builder, whole, COST_PEAK_BYTES).text);
     TRY(append_rise(builder, out, &leader));
+    TRY(append_torn_down(builder, out, leader.group));
     return finding_add(builder, &finding);
 }
 
@@ -195,20 +245,6 @@ static void append_slope(struct strbuf *out, const struct growth_entry *entry, b
     } else {
         strbuf_printf(out, " over the last %s: ", format_duration(entry->slope_ms * 1000000).text);
     }
-}
-
-// Whether a call site with `bytes` of unfreed memory grows so that it is worth a finding: much of a
-// large level may be old, and what was seen to come little.
-static bool is_growth_of_note(const struct recording *recording,
-                              const struct growth_entry *entry,
-                              uint64_t bytes)
-{
-    const uint64_t start_ms = recording->processes[entry->process].start_ms;
-    const double seen_bytes = entry->slope_bytes_per_s * (double)entry->slope_ms / 1000;
-    return entry->class == GROWTH_GROWING && entry->confidence >= CONFIDENCE_MEDIUM &&
-           entry->slope_bytes_per_s >= 1 && bytes >= GROWTH_BYTES_MIN &&
-           seen_bytes >= GROWTH_BYTES_MIN &&
-           (entry->until_ms == 0 || excess_u64(entry->until_ms, start_ms) >= PAST_GROWTH_MS);
 }
 
 static MUST_USE enum err add_growth(struct findings_builder *builder,
@@ -305,7 +341,7 @@ static MUST_USE enum err find_growth(struct findings_builder *builder)
     }
     CLEANUP(growth_release) struct growth growth = {0};
     struct row_groups *groups = &builder->out.groups;
-    TRY(growth_of_groups(selection, groups, GROWING_SITES, &growth));
+    TRY(growth_of_groups(selection, groups, GROWING_SITES, false, &growth));
     *groups = growth.groups; // back again
     growth.groups = (struct row_groups){0};
     size_t count = 0;
@@ -314,8 +350,8 @@ static MUST_USE enum err find_growth(struct findings_builder *builder)
         const struct growth_entry *entry = &growth.entries.items[i];
         const struct costs *costs = &groups->groups.items[entry->group].costs;
         may_grow |= i < GROWING_SITES && (entry->class == GROWTH_GROWING || entry->is_idle_since);
-        if (i < GROWING_SITES && is_growth_of_note(&selection->profile->recording, entry,
-                                                   costs_get(costs, COST_LEAKED_BYTES))) {
+        if (i < GROWING_SITES &&
+            is_growth_of_note(selection->profile, entry, costs_get(costs, COST_LEAKED_BYTES))) {
             TRY(add_growth(builder, entry));
             count++;
         }

@@ -385,6 +385,98 @@ static void growth_of_little_note_is_left_out(void **state)
     }
 }
 
+// Stacks of one block each, which come one after the other in the slices [first, end).
+static void draw_stacks(struct strbuf *out, unsigned count, unsigned first, unsigned end)
+{
+    for (unsigned i = 0; i < count; i++) {
+        strbuf_printf(out, "main;load%u(l.c:%u) 1 10 0 0 0 0 1 10 10\n", i, i + 1);
+        strbuf_printf(out, "@%u 1 10 0 0 0\ncohort %u - 1 10\n", first + (end - first) * i / count,
+                      first + (end - first) * i / count);
+    }
+}
+
+// What grows while a program still comes to new code is its start, as far as the run shows. A
+// program that has started, one with few stacks, a long run and an attached process are judged.
+static void the_start_of_a_program_is_no_growth(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned stacks;
+        unsigned end; // slice after the last new stack
+        unsigned slice_ms;
+        uint32_t flags;
+        bool is_found;
+    } cases[] = {{300, 100, 100, 0, false},
+                 {300, 60, 100, 0, true},
+                 {100, 100, 100, 0, true},
+                 {300, 100, 300, 0, true},
+                 {300, 100, 100, REC_PROCESS_ATTACHED, true}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        draw_growth(&text, "charge(pay.c:3)", 100);
+        draw_stacks(&text, cases[i].stacks, 0, cases[i].end);
+        drawn_profile_open(strbuf_text(&text), &drawn);
+        drawn.profile->recording.slice_ms = cases[i].slice_ms;
+        drawn.profile->recording.processes[0].flags |= cases[i].flags;
+        find_all(100 * (uint64_t)cases[i].slice_ms, &drawn, &findings);
+        print_message("case %zu\n", i);
+        assert_int_equal(find(&findings, FINDING_GROWTH) != NULL, cases[i].is_found);
+    }
+}
+
+// A block of 64 KiB in each slice. In the one behind them all but `left` are freed.
+static void draw_cache(struct strbuf *out, unsigned slices, unsigned left)
+{
+    const unsigned freed = slices - left;
+    strbuf_printf(out, "main;cache_put(c.c:3) %u %u %u %u 0 0 %u %u %u\n", slices, slices * 65536,
+                  freed, freed * 65536, slices, slices * 65536, slices * 65536);
+    for (unsigned i = 0; i < slices; i++) {
+        strbuf_printf(out, "@%u 1 65536 0 0 0\n", i);
+    }
+    strbuf_printf(out, "@%u 0 0 %u %u 0\n", slices, freed, freed * 65536);
+    for (unsigned i = 0; i < freed; i++) {
+        strbuf_printf(out, "cohort %u %u 1 65536\n", i, slices);
+    }
+    for (unsigned i = freed; i < slices; i++) {
+        strbuf_printf(out, "cohort %u - 1 65536\n", i);
+    }
+}
+
+// A cache or a queue without bounds that the program frees before it ends, and what only looks so:
+// memory that is freed long before the end, or that does not grow.
+static void the_peak_says_that_it_was_freed_at_the_end(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned slices;
+        unsigned left;
+        unsigned calm_slices; // behind the free
+        bool is_found;
+    } cases[] = {
+        {100, 0, 0, true},   {100, 0, 1, true},   {100, 10, 0, false}, // a leak, which is said
+        {100, 60, 0, false}, {100, 0, 40, false}, {15, 0, 0, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        const unsigned slices = cases[i].slices + 1 + cases[i].calm_slices;
+        draw_cache(&text, cases[i].slices, cases[i].left);
+        strbuf_printf(&text, "main;work 1 1 1 1\n@%u 1 1 1 1 0\n", slices - 1);
+        build(strbuf_text(&text), 100 * (uint64_t)slices, &drawn, &findings);
+        const struct finding *found = find(&findings, FINDING_PEAK);
+        const char *sentence = found != NULL ? findings_sentence(&findings, found) : "";
+        const bool is_found =
+            strstr(sentence,
+                   " It grew by 640 KiB a second over 5.00 s, and was freed at the end.") != NULL;
+        if (is_found != cases[i].is_found) {
+            fail_msg("case %zu: '%s'", i, sentence);
+        }
+        assert_int_equal(find(&findings, FINDING_GROWTH) != NULL, cases[i].left > 0);
+    }
+}
+
 // What a process holds that runs on is live, and has not grown until an end.
 static void memory_of_a_process_that_runs_is_live(void **state)
 {
@@ -584,6 +676,8 @@ int main(void)
         cmocka_unit_test(an_answer_does_not_hide_those_to_other_questions),
         cmocka_unit_test(growth_is_found_only_in_long_runs),
         cmocka_unit_test(growth_of_little_note_is_left_out),
+        cmocka_unit_test(the_peak_says_that_it_was_freed_at_the_end),
+        cmocka_unit_test(the_start_of_a_program_is_no_growth),
         cmocka_unit_test(memory_of_a_process_that_runs_is_live),
         cmocka_unit_test(other_faults_have_their_kind),
         cmocka_unit_test(a_process_is_compared_with_those_of_its_subcommand),

@@ -57,6 +57,26 @@ static const struct recording *recording_of(const struct growth *growth)
     return &growth->groups.profile->recording;
 }
 
+static uint32_t process_of(const struct recording *recording, uint32_t row)
+{
+    return recording->threads[recording->rows[row].thread].process;
+}
+
+// Return what a row has left, or what it held when the teardown of its process began: nothing if
+// that has none.
+static struct growth_held held_of(const struct growth *growth, uint32_t index)
+{
+    const struct recording *recording = recording_of(growth);
+    const struct rec_row *row = &recording->rows[index];
+    if (growth->teardowns.len == 0) {
+        return (struct growth_held){.bytes = row->allocated_bytes - row->freed_bytes,
+                                    .blocks = row->allocations - row->frees};
+    }
+    const uint32_t teardown = growth->teardowns.items[process_of(recording, index)];
+    return teardown != REC_NONE ? growth_teardown_held(recording, index, teardown)
+                                : (struct growth_held){0};
+}
+
 // Find the process with the most unfreed bytes of the group.
 static MUST_USE enum err find_process(const struct growth *growth, uint32_t group, uint32_t *out)
 {
@@ -66,9 +86,8 @@ static MUST_USE enum err find_process(const struct growth *growth, uint32_t grou
     TRY(u64_vec_resize(&unfreed, recording->process_count));
     uint32_t most = REC_NONE;
     for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
-        const struct rec_row *row = &recording->rows[groups->rows.items[i]];
-        const uint32_t process = recording->threads[row->thread].process;
-        unfreed.items[process] += row->allocated_bytes - row->freed_bytes;
+        const uint32_t process = process_of(recording, groups->rows.items[i]);
+        unfreed.items[process] += held_of(growth, groups->rows.items[i]).bytes;
         most = most == REC_NONE || unfreed.items[process] > unfreed.items[most] ? process : most;
     }
     *out = most;
@@ -79,8 +98,9 @@ static MUST_USE enum err
 add_births(const struct recording *recording, uint32_t row, struct part *part)
 {
     FOR_ENTRIES_OF_ROW (cohort, recording->cohorts, recording->cohort_count, row) {
-        if (cohort->freed_slice == REC_NONE && cohort->born_slice >= part->begin &&
-            cohort->born_slice < part->end) {
+        const bool is_held = cohort->freed_slice == REC_NONE ||
+                             (part->growth->teardowns.len > 0 && cohort->freed_slice >= part->end);
+        if (is_held && cohort->born_slice >= part->begin && cohort->born_slice < part->end) {
             part->birth_bytes.items[cohort->born_slice - part->begin] += cohort->bytes;
             part->has_births = true;
             TRY(stack_birth_vec_push(&part->stack_births,
@@ -111,21 +131,6 @@ static void add_up_levels(struct part *part)
     }
 }
 
-// The slice after the last one of a process. On a busy machine a recording may continue for some
-// time after its last process ended. In old files a process that was idle at its end has the end of
-// its last event: it counts to the end of the recording.
-static size_t end_of_process(const struct recording *recording, uint32_t index, uint32_t left)
-{
-    if (left != REC_NONE) {
-        return (size_t)left + 1;
-    }
-    const struct rec_process *process = &recording->processes[index];
-    const uint64_t last = process->end_ms / recording->slice_ms;
-    return process->end_ms > 0 && process->end_error_ms != 0 && last < recording->slice_count
-               ? (size_t)last + 1
-               : recording->slice_count;
-}
-
 static MUST_USE enum err fill_part(struct part *part)
 {
     const struct growth *growth = part->growth;
@@ -134,7 +139,8 @@ static MUST_USE enum err fill_part(struct part *part)
     const struct process_lives *lives = &groups->profile->lives;
     const uint64_t start = recording->processes[part->process].start_ms / recording->slice_ms;
     const uint32_t left = process_lives_left(lives, part->process);
-    part->end = end_of_process(recording, part->process, left);
+    part->end = growth->teardowns.len > 0 ? growth->teardowns.items[part->process]
+                                          : growth_process_end(recording, part->process, left);
     part->begin = start < part->end ? (size_t)start - (size_t)start % lives->cohort_step : 0;
     TRY(u64_vec_resize(&part->live_bytes, part->end - part->begin));
     TRY(u64_vec_resize(&part->birth_bytes, part->end - part->begin));
@@ -143,7 +149,7 @@ static MUST_USE enum err fill_part(struct part *part)
         const uint32_t row = groups->rows.items[i];
         if (profile_process_of_row(groups->profile, row) == part->process) {
             part->allocations += recording->rows[row].allocations;
-            part->kept += recording->rows[row].allocations - recording->rows[row].frees;
+            part->kept += held_of(growth, row).blocks;
             TRY(add_births(recording, row, part));
             add_levels(recording, row, part);
         }
@@ -244,36 +250,54 @@ static MUST_USE enum err describe_entry(const struct growth *growth,
     return growth_is_known(recording_of(growth)) ? judge_entry(growth, work, entry) : ERR_OK;
 }
 
-static int compare_entries(const void *left, const void *right, void *context)
+static int compare_entries(const void *left, const void *right)
 {
-    const struct row_group *groups = context;
     const struct growth_entry *a = left;
     const struct growth_entry *b = right;
-    return order_u64(costs_get(&groups[b->group].costs, COST_LEAKED_BYTES),
-                     costs_get(&groups[a->group].costs, COST_LEAKED_BYTES))
-               ?: order_u64(a->group, b->group);
+    return order_u64(b->held.bytes, a->held.bytes) ?: order_u64(a->group, b->group);
+}
+
+static struct growth_held held_of_group(const struct growth *growth, size_t group)
+{
+    const struct row_groups *groups = &growth->groups;
+    const struct costs *costs = &groups->groups.items[group].costs;
+    struct growth_held sum = {.bytes = costs_get(costs, COST_LEAKED_BYTES),
+                              .blocks = costs_get(costs, COST_LEAKED_ALLOCATIONS)};
+    if (growth->teardowns.len > 0) {
+        sum = (struct growth_held){0};
+        for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1];
+             i++) {
+            const struct growth_held held = held_of(growth, groups->rows.items[i]);
+            sum.bytes += held.bytes;
+            sum.blocks += held.blocks;
+        }
+    }
+    return sum;
 }
 
 enum err growth_of_groups(const struct selection *selection,
                           struct row_groups *groups,
                           size_t described_max,
+                          bool until_teardown,
                           struct growth *out)
 {
     CLEANUP(growth_release) struct growth growth = {.groups = *groups};
     CLEANUP(timeline_point_vec_release) struct timeline_point_vec points = {0};
     *groups = (struct row_groups){0};
     TRY(timeline_point_vec_resize(&points, selection->profile->recording.slice_count));
-    const struct row_group_vec *all = &growth.groups.groups;
-    for (size_t i = 0; i < all->len; i++) {
-        if (costs_get(&all->items[i].costs, COST_LEAKED_ALLOCATIONS) > 0) {
+    TRY(until_teardown ? growth_teardown_find(selection->profile, &growth.teardowns) : ERR_OK);
+    for (size_t i = 0; i < growth.groups.groups.len; i++) {
+        const struct growth_held held = held_of_group(&growth, i);
+        if (held.blocks > 0) {
             struct growth_entry entry = {.group = (uint32_t)i,
+                                         .held = held,
                                          .first_slice = REC_NONE,
                                          .last_slice = REC_NONE,
                                          .latest_birth_slice = REC_NONE};
             TRY(growth_entry_vec_push(&growth.entries, entry));
         }
     }
-    growth_entry_vec_sort_by(&growth.entries, compare_entries, all->items);
+    growth_entry_vec_sort(&growth.entries, compare_entries);
     const size_t described = min_u64(growth.entries.len, described_max);
     CLEANUP(process_work_release) struct process_work work = {0};
     for (size_t i = 0; i < described; i++) {
@@ -297,11 +321,12 @@ enum err growth_build(const struct selection *selection,
 {
     struct row_groups groups = {0};
     TRY(row_groups_build(selection, by, &groups));
-    return growth_of_groups(selection, &groups, described_max, out);
+    return growth_of_groups(selection, &groups, described_max, false, out);
 }
 
 void growth_release(struct growth *growth)
 {
     row_groups_release(&growth->groups);
     growth_entry_vec_release(&growth->entries);
+    u32_vec_release(&growth->teardowns);
 }

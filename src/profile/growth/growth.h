@@ -11,11 +11,13 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "profile/growth/growth_shape.h"
+#include "profile/growth/growth_teardown.h"
 #include "profile/time/row_groups.h"
 
 struct growth_entry {
-    uint32_t group;   // in growth.groups
-    uint32_t process; // that is judged
+    uint32_t group;          // in growth.groups
+    uint32_t process;        // that is judged
+    struct growth_held held; // unfreed bytes and blocks of the group, or those of the teardown
     enum growth_class class;
     enum growth_confidence confidence;
     double slope_bytes_per_s; // 0 unless GROWTH_GROWING
@@ -33,6 +35,7 @@ DEFINE_VEC(growth_entry_vec, struct growth_entry);
 struct growth {
     struct row_groups groups;        // owned
     struct growth_entry_vec entries; // owned; those with unfreed blocks, most bytes first
+    struct u32_vec teardowns;        // owned; by process: what is held then is judged; or empty
 };
 
 // Whether the recording allows a classification.
@@ -46,9 +49,12 @@ enum err growth_build(const struct selection *selection,
                       struct growth *out) MUST_USE;
 
 // The same of groups that exist already: they move to out->groups. A failure releases them.
+// `until_teardown`: of what processes hold when their teardown begins, without those that have
+// none.
 enum err growth_of_groups(const struct selection *selection,
                           struct row_groups *groups,
                           size_t described_max,
+                          bool until_teardown,
                           struct growth *out) MUST_USE;
 
 void growth_release(struct growth *growth);

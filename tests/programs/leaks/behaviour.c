@@ -2,6 +2,7 @@
 // behaviour WORD: holds memory with a named pattern, for four seconds of wall-clock time.
 //
 //   leak      a block each millisecond, kept
+//   hoard     as leak, but frees all at the end
 //   late      a block each millisecond, kept, from the middle of the run on
 //   warm_up   a block each millisecond, kept, for the first three tenths: then it idles
 //   cache     a block each millisecond; keeps the latest 320
@@ -46,7 +47,8 @@ static void give_back(long first, long end)
 // Do the step for millisecond `at` of the run.
 static void step(const char *word, long at)
 {
-    if (strcmp(word, "leak") == 0 || (strcmp(word, "late") == 0 && at >= RUN_MS / 2) ||
+    if (strcmp(word, "leak") == 0 || strcmp(word, "hoard") == 0 ||
+        (strcmp(word, "late") == 0 && at >= RUN_MS / 2) ||
         (strcmp(word, "warm_up") == 0 && at < RUN_MS * 3 / 10)) {
         g_blocks[at] = keep();
     } else if (strcmp(word, "cache") == 0) {
@@ -73,6 +75,9 @@ int main(int count, char **arguments)
         }
         const struct timespec pause = {.tv_nsec = 2000000};
         (void)nanosleep(&pause, NULL);
+    }
+    if (strcmp(word, "hoard") == 0) {
+        give_back(0, RUN_MS);
     }
     return 0;
 }
