@@ -95,7 +95,7 @@ static const struct option_spec specs[] = {
            "with --listen HOST:PORT: read the access token from FILE, or create FILE with a new "
            "one (default: print a new token)"),
     OPTION(0, "no-token", FLAG, NULL, FIELD(words.settings.listen.no_token),
-           "with --listen HOST:PORT: serve everybody who reaches the port"),
+           "with --listen HOST:PORT: serve anyone who can reach the port"),
     OPTION(0, "tls", NAME, "FILE", FIELD(words.settings.listen.tls_file),
            "with --listen HOST:PORT: serve https with the certificate and the key in FILE (PEM); "
            "beyond the loopback a token needs this"),

@@ -90,7 +90,7 @@ static void follow_recorder(void *context, int channel)
 {
     struct serving *serving = context;
     struct side_message message;
-    while (side_process_hear(channel, &message)) {
+    while (side_process_receive(channel, &message)) {
         if (!message.is_reload) {
             // Without memory, it is never ready.
             (void)!metrics_source_set_path(serving->source, &message);
@@ -128,7 +128,7 @@ static MUST_USE enum err check_secrecy(const struct metrics_server_options *opti
     }
     return err_set(info, ERR_INVALID,
                    "--listen: beyond the loopback the token needs --tls; --no-token serves "
-                   "everybody who reaches the port");
+                   "anyone who can reach the port");
 }
 
 enum err metrics_server_start(const struct metrics_server_options *options,

@@ -33,7 +33,7 @@ tool --fast
   temporary           930  82.7% of all allocations
   leaked         40.1 KiB  41,024 bytes in 44 blocks
 
-PEAK MEMORY: who held the heap when it was largest
+PEAK MEMORY, by call site
 
   1.   50.0 KiB  99.7%  keep
                         a.c:10 in tool, 50 blocks
@@ -45,7 +45,7 @@ PEAK MEMORY: who held the heap when it was largest
         drop  a.c:20 [tool]
         main  a.c:1
 
-ALLOCATIONS: who called most often
+ALLOCATIONS, by call site
 
   1.      1,024  91.1%  drop
                         a.c:20 in tool, 16.0 KiB
@@ -116,7 +116,7 @@ BY THREAD
            0 B            24          64 B  worker  [1001]
 """),
     ("--functions", """\
-FUNCTIONS: bytes live at the peak, with all that they call, and alone
+FUNCTIONS: bytes live at the peak, inclusive and self
 
           inclusive               self
     50.2 KiB   100%         0 B     0%  main  [tool]

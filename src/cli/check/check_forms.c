@@ -97,7 +97,7 @@ void check_write_text(const struct check_results *results, bool use_color, FILE 
     (void)fprintf(out, "%s%s of %s broken", paint, format_count(broken).text,
                   format_things(checks, "budget", "budgets").text);
     if (uncertain > 0) {
-        (void)fprintf(out, ", %s cannot be told", format_count(uncertain).text);
+        (void)fprintf(out, ", %s undecided", format_count(uncertain).text);
     }
     (void)fprintf(out, "%s%s\n", has_failed ? "; the program failed" : "", paint_end(use_color));
 }

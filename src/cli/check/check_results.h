@@ -4,10 +4,10 @@
 //
 //   text       for people, with the responsible stacks
 //   JUnit      XML, for build servers: one test case for each result; a broken budget is a
-//              <failure>, a failed program an <error>; what cannot be told is <skipped>
+//              <failure>, a failed program an <error>; what is undecided is <skipped>
 //   GitHub     workflow commands, which become annotations beside the code
 //   JSON       views_json; docs/format/json.md
-//   SARIF      broken budgets, those that cannot be told, and the findings; for code scanning
+//   SARIF      broken and undecided budgets, and the findings; for code scanning
 //
 // Context: H. Names from the recording go through screen_text and the escapes of each form.
 #pragma once

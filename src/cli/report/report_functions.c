@@ -63,7 +63,7 @@ enum err report_functions_text(const struct report *report, FILE *out)
 {
     CLEANUP(tables_release) struct tables tables = {0};
     char title[96];
-    (void)snprintf(title, sizeof(title), "FUNCTIONS: %s, with all that they call, and alone",
+    (void)snprintf(title, sizeof(title), "FUNCTIONS: %s, inclusive and self",
                    profile_cost_info(report->profile, report_view_cost(report)).phrase); // fits
     TRY(build_tables(report, report_view_frames(report), &tables));
     report_view_title(report, out, title);

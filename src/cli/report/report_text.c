@@ -215,17 +215,17 @@ static void print_remaining(
 enum err report_print_section(const struct report *report, FILE *out, enum cost cost)
 {
     static const char *const titles[COST_COUNT] = {
-        [COST_PEAK_BYTES] = "PEAK MEMORY: who held the heap when it was largest",
-        [COST_PEAK_BLOCKS] = "BLOCKS AT THE PEAK: who held how many",
-        [COST_ALLOCATIONS] = "ALLOCATIONS: who called most often",
-        [COST_ALLOCATED_BYTES] = "ALLOCATED BYTES: who asked for most over time",
-        [COST_FREES] = "FREES: whose blocks were freed most often",
-        [COST_FREED_BYTES] = "FREED BYTES: whose blocks gave back most",
+        [COST_PEAK_BYTES] = "PEAK MEMORY, by call site",
+        [COST_PEAK_BLOCKS] = "BLOCKS AT THE PEAK, by call site",
+        [COST_ALLOCATIONS] = "ALLOCATIONS, by call site",
+        [COST_ALLOCATED_BYTES] = "ALLOCATED BYTES, by call site",
+        [COST_FREES] = "FREES, by call site",
+        [COST_FREED_BYTES] = "FREED BYTES, by call site",
         [COST_TEMPORARY] = "TEMPORARY ALLOCATIONS: freed by the next heap call of their thread",
         [COST_TEMPORARY_BYTES] = "TEMPORARY BYTES: freed by the next heap call of their thread",
         [COST_LEAKED_BYTES] = "LEAKED: never freed",
         [COST_LEAKED_ALLOCATIONS] = "LEAKED BLOCKS: never freed",
-        [COST_OWN_PEAK_BYTES] = "OWN PEAKS: the most that each call site's stacks ever held",
+        [COST_OWN_PEAK_BYTES] = "OWN PEAKS, by call site",
     };
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     TRY(call_sites_ranked(&report->sites, cost, &ids));
