@@ -165,7 +165,7 @@ static void run_push(void *context, int channel)
     for (;;) {
         wait_until(pusher_next_ms(&push->pusher), channel);
         if (has_message(channel)) {
-            if (!side_process_hear(channel, &message)) {
+            if (!side_process_receive(channel, &message)) {
                 break;
             }
             (void)!push_source_set_path(&push->source, &message); // without memory, nothing is sent

@@ -112,8 +112,8 @@ static enum err output_path(void *context, uint32_t pid, struct strbuf *out, str
     struct run *run = context;
     TRY(output_name_expand(strbuf_text(&run->pattern), pid, out, info));
     if (pid != (uint32_t)getpid()) { // else it is only the check before the start
-        side_process_tell(&run->server.side, strbuf_text(out));
-        side_process_tell(&run->push.side, strbuf_text(out));
+        side_process_send_path(&run->server.side, strbuf_text(out));
+        side_process_send_path(&run->push.side, strbuf_text(out));
     }
     return ERR_OK;
 }

@@ -70,7 +70,7 @@ static _Noreturn void run_side(const struct side_process_work *work, int channel
     _exit(err == ERR_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-bool side_process_hear(int channel, struct side_message *out)
+bool side_process_receive(int channel, struct side_message *out)
 {
     for (;;) {
         const ssize_t len = recv(channel, out, sizeof(*out), 0);
@@ -130,7 +130,7 @@ enum err side_process_start(const struct side_process_work *work,
     return ERR_OK;
 }
 
-void side_process_tell(const struct side_process *side, const char *path)
+void side_process_send_path(const struct side_process *side, const char *path)
 {
     struct side_message message = {0};
     struct stat status;

@@ -48,8 +48,8 @@ struct side_message {
     char path[PATH_MAX];
 };
 
-// Tell the side process where the recording will be. Accepts one that was not started or has died.
-void side_process_tell(const struct side_process *side, const char *path);
+// Send the side process where the recording will be. Accepts one that was not started or has died.
+void side_process_send_path(const struct side_process *side, const char *path);
 
 // Ask the side process to read its own files anew. ERR_DEAD with a sentence.
 enum err side_process_ask_reload(const struct side_process *side, struct err_info *info) MUST_USE;
@@ -59,7 +59,7 @@ enum err side_process_ask_reload(const struct side_process *side, struct err_inf
 bool side_process_take_result(const struct side_process *side, struct err_info *out);
 
 // In the side process: take a message from the recorder. False: the recorder has ended.
-bool side_process_hear(int channel, struct side_message *out);
+bool side_process_receive(int channel, struct side_message *out);
 
 // In the side process: send the result of a request.
 void side_process_reply(int channel, const struct err_info *result);

@@ -36,7 +36,7 @@ static enum err begin(void *context, struct err_info *info)
 static void answer(void *context, int channel)
 {
     struct side_message message;
-    while (side_process_hear(channel, &message)) {
+    while (side_process_receive(channel, &message)) {
         struct err_info result = {0};
         if (strcmp(message.path, "die") == 0) {
             _exit(FAILURE);
@@ -82,17 +82,17 @@ static struct err_info next_result(const struct side_process *side)
     return result;
 }
 
-static void it_hears_and_answers(void **state)
+static void it_receives_and_answers(void **state)
 {
     (void)state;
     struct side_process side = started("");
     struct err_info result = {.code = ERR_IO};
     assert_false(side_process_take_result(&side, &result));
-    side_process_tell(&side, "/proc/self/exe");
+    side_process_send_path(&side, "/proc/self/exe");
     result = next_result(&side);
     assert_int_equal(result.code, ERR_OK);
     assert_string_equal(result.text, "/proc/self/exe, there");
-    side_process_tell(&side, "/nowhere/at/all");
+    side_process_send_path(&side, "/nowhere/at/all");
     assert_string_equal(next_result(&side).text, "/nowhere/at/all, new");
     assert_int_equal(side_process_ask_reload(&side, &result), ERR_OK);
     result = next_result(&side);
@@ -109,9 +109,9 @@ static void a_path_that_does_not_fit_is_not_sent(void **state)
     static char path[PATH_MAX + 1];
     struct side_process side = started("");
     memset(path, 'x', PATH_MAX);
-    side_process_tell(&side, path);
+    side_process_send_path(&side, path);
     path[PATH_MAX - 1] = '\0';
-    side_process_tell(&side, path);
+    side_process_send_path(&side, path);
     const struct err_info result = next_result(&side);
     assert_int_equal(result.text[0], 'x');
     struct err_info none;
@@ -138,14 +138,14 @@ static void an_end_is_a_result(void **state)
     (void)state;
     struct side_process side = started("");
     struct err_info info = {0};
-    side_process_tell(&side, "die");
+    side_process_send_path(&side, "die");
     assert_int_equal(next_result(&side).code, ERR_DEAD);
     assert_int_equal(next_result(&side).code, ERR_DEAD);
     assert_int_equal(side_process_ask_reload(&side, &info), ERR_IO);
     assert_false(side_process_stop(&side, 0));
 
     side = started("");
-    side_process_tell(&side, "die");
+    side_process_send_path(&side, "die");
     assert_false(side_process_stop(&side, PATIENCE_MS));
 }
 
@@ -161,13 +161,13 @@ static void a_stop_says_how_it_ended(void **state)
     assert_false(side_process_stop(&side, PATIENCE_MS));
     side = (struct side_process){0};
     assert_true(side_process_stop(&side, PATIENCE_MS));
-    side_process_tell(&side, "nobody");
+    side_process_send_path(&side, "nobody");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_hears_and_answers),
+        cmocka_unit_test(it_receives_and_answers),
         cmocka_unit_test(a_path_that_does_not_fit_is_not_sent),
         cmocka_unit_test(why_it_cannot_begin_is_said),
         cmocka_unit_test(an_end_is_a_result),

@@ -11,7 +11,7 @@ enum err disconnect_watch_ask(void *context)
 {
     struct disconnect_watch *watch = context;
     if (watch->cancel != NULL) {
-        answer_slot_tell(watch->slot, watch->cancel);
+        answer_slot_note(watch->slot, watch->cancel);
     }
     struct pollfd fd = {.fd = watch->client_fd, .events = POLLRDHUP};
     // Relaxed: the flag publishes nothing else.

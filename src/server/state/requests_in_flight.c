@@ -53,7 +53,7 @@ void requests_in_flight_leave(struct requests_in_flight *requests, struct answer
     mutex_unlock(&requests->mutex);
 }
 
-void answer_slot_tell(struct answer_slot *slot, const struct cancel *cancel)
+void answer_slot_note(struct answer_slot *slot, const struct cancel *cancel)
 {
     if (slot == NULL) {
         return;

@@ -67,7 +67,7 @@ void requests_in_flight_pack(struct requests_in_flight *requests,
 void requests_in_flight_leave(struct requests_in_flight *requests, struct answer_slot *slot);
 
 // Copy the progress of the computation to `slot`, which may be NULL.
-void answer_slot_tell(struct answer_slot *slot, const struct cancel *cancel);
+void answer_slot_note(struct answer_slot *slot, const struct cancel *cancel);
 
 // Append the answer of /api/v1/work.
 enum err requests_in_flight_write(struct requests_in_flight *requests, struct strbuf *out) MUST_USE;
