@@ -56,7 +56,7 @@ static void reap_program(struct recorder_state *s)
     int status = 0;
     struct rusage usage = {0};
     siginfo_t change = {0};
-    // A thread of ours may trace it: its stops are that thread's to hear of.
+    // A thread of ours may trace it: waitid in that thread reports its stops.
     if (waitid(P_PID, (id_t)s->program.pid, &change, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         change.si_code != CLD_EXITED && change.si_code != CLD_KILLED &&
         change.si_code != CLD_DUMPED) {

@@ -136,7 +136,8 @@ static size_t function_of(const struct findings_builder *builder, uint32_t group
 {
     const struct code_index *code = &builder->selection->profile->code;
     const uint32_t location = row_groups_location(&builder->out.groups, group);
-    return location == REC_NONE ? code->functions.len : code->locations.items[location].function;
+    return location == REC_NONE ? code->functions.len
+                                : profile_function_at(builder->selection->profile, location);
 }
 
 // Find the function with the largest sum of `values`, which are by group.
@@ -149,6 +150,7 @@ static MUST_USE enum err leader_of(const struct findings_builder *builder,
     CLEANUP(u64_vec_release) struct u64_vec sums = {0};  // by function
     TRY(u64_vec_resize(&sums, code->functions.len + 1)); // the last: no stack
     size_t leader = code->functions.len;
+    // The first pass finds the function, the second adds up its call sites.
     for (uint32_t pass = 0; pass < 2; pass++) {
         *out = (struct finding_leader){.group = REC_NONE};
         uint64_t largest = 0;

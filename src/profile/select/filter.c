@@ -402,9 +402,8 @@ enum err profile_select(const struct profile *profile,
     selection.is_everything = !filter_restricts(filter);
     selection.unknown = profile_unknown_costs(profile) | unknown_costs(filter);
     selection.unmatched = passes.unmatched;
-    selection.shown = passes.shown;
-    selection.starts = passes.starts;
-    passes.shown = passes.starts = (struct flag_vec){0};
+    selection.shown = TAKE(passes.shown);
+    selection.starts = TAKE(passes.starts);
     selection.has_range = filter->has_range;
     selection.range = filter->has_range ? filter->range : whole_run;
     selection.sizes = filter->has_sizes ? filter->sizes : all_buckets;

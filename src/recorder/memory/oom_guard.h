@@ -21,17 +21,17 @@
 
 // Valid when zeroed.
 struct oom_guard {
-    uint64_t next_ms;      // earliest time of the next look,
-    uint64_t rest_next_ms; // while the recorder rests: no thread of the program allocates
+    uint64_t next_ms;      // earliest time of the next look
+    uint64_t rest_next_ms; // the same while the recorder rests: no thread of the program allocates
     uint64_t last_ms;      // of the latest look
     uint64_t last_bytes;
     uint64_t near_until_ms;
     uint64_t written_ms; // of the latest checkpoint that it asked for
     uint64_t written_bytes;
-    uint64_t events;     // at the latest look
-    uint64_t changed_ms; // time of the first look with so many
-    uint64_t saved_ms;   // of the latest checkpoint of a rest; 0: none
-    bool is_saved;       // all events are in one
+    uint64_t events;     // recorded until the latest look
+    uint64_t changed_ms; // time of the first look at which there were so many
+    uint64_t saved_ms;   // of the latest checkpoint that a rest was worth; 0: none
+    bool is_saved;       // such a checkpoint has all of these events
     bool has_looked;
     bool is_near;
 };

@@ -34,7 +34,6 @@ static bool take_string(const char **at, struct strbuf *out)
     if (quote != '"' && quote != '\'' && quote != '`') {
         return false;
     }
-    strbuf_append_text(out, ""); // not NULL
     for ((*at)++; **at != quote; (*at)++) {
         const char *found = NULL;
         if (**at == '\\' && quote != '`') {

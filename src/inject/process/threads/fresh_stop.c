@@ -46,7 +46,7 @@ enum err fresh_stop_begin(const struct fresh_start *start, struct err_info *info
     return ERR_OK;
 }
 
-// The end of a process is its parent's to hear of, and the parent may be this process.
+// The parent of a process waits for its end, and the parent may be this process.
 bool fresh_stop_has_ended(const struct fresh_start *start)
 {
     siginfo_t change = {0};
