@@ -209,20 +209,35 @@ def test_symbols_wants_objects(tree):
 def test_sizes_accepts_the_limits_themselves(tree):
     body = "    f();\n" * 70
     text = "void f(void)\n{\n" + body + "}\n"
-    status, said = run("check_sizes.py", tree({"src/host/a.c": text, "src/host/b.c": "\n" * 800}))
+    files = {"src/host/a.c": text, "src/host/b.c": "\n" * 500, "src/host/b_test.c": "\n" * 800}
+    status, said = run("check_sizes.py", tree(files))
     assert (status, said) == (0, "")
 
 
 def test_sizes_finds_a_long_file_and_a_long_function(tree):
     function = "static enum err\nlong_one(int a,\n         int b)\n{\n" + "    f();\n" * 71 + "}\n"
     python = "def long_two():\n" + "    f()\n" * 71
-    root = tree({"src/host/a.c": function, "src/host/b.c": "\n" * 801, "tools/c.py": python})
+    root = tree({"src/host/a.c": function, "src/host/b.c": "\n" * 501, "src/host/b_test.c": "\n" * 801,
+                 "tools/c.py": python})
     status, said = run("check_sizes.py", root)
     assert status == 1
     assert "long_one has 71 lines" in said
-    assert "b.c: 801 lines" in said
+    assert "b.c: 501 lines" in said
+    assert "b_test.c: 801 lines" in said
     assert "long_two has 71 lines" in said
-    assert len(said.splitlines()) == 3
+    assert len(said.splitlines()) == 4
+
+
+@pytest.mark.parametrize(("lines", "finding"), [
+    (600, ""), (601, "src/host/large.c: 601 lines, more than 600\n"),
+    (500, "src/host/large.c: LARGE has it, but it is not large\n")])
+def test_sizes_lets_a_large_file_become_smaller_only(tree, lines, finding):
+    root = tree({"src/host/large.c": "\n" * lines})
+    text = (ROOT / "tools/check_sizes.py").read_text()
+    begin, end = text.index("LARGE = {") + len("LARGE = {"), text.index("\n}\n", text.index("LARGE = {"))
+    (root / "check_sizes.py").write_text(f'{text[:begin]}\n    "src/host/large.c": 600,{text[end:]}')
+    ran = subprocess.run([sys.executable, root / "check_sizes.py", root], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (int(finding != ""), finding)
 
 
 MODULE = HEAD + "// a: says what it is.\n"
