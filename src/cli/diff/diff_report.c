@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "cli/options/command.h"
+#include "host/text/json_writer.h"
 #include "views_json/layout/view_csv.h"
 #include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"
@@ -28,16 +29,6 @@ struct diff_options diff_options_of(const struct output_words *output, enum cost
         .use_color = !output->no_color && command_use_color(STDOUT_FILENO),
         .width_columns = output_width(output),
     };
-}
-
-enum err diff_report_print(const struct diff_report *report, const struct output_words *output)
-{
-    const enum err problem = output->use_csv ? diff_report_write_csv(report, stdout)
-                             : output->use_json
-                                 ? diff_report_write_json(report, command_json_style(), stdout)
-                                 : diff_report_write_text(report, stdout);
-    // command_finish_output has a sentence for a stream that cannot be written to.
-    return problem == ERR_NO_MEMORY ? problem : ERR_OK;
 }
 
 // Of two moments only what is live then is compared: all other costs add up in between.
@@ -139,7 +130,8 @@ write_changes(const struct diff_report *report, struct json_writer *w, struct vi
     return view_end(&view);
 }
 
-enum err diff_report_write_json(const struct diff_report *report, enum json_style style, FILE *out)
+static MUST_USE enum err
+write_json(const struct diff_report *report, enum json_style style, FILE *out)
 {
     struct json_writer w;
     json_to_stream(&w, out, style);
@@ -150,10 +142,19 @@ enum err diff_report_write_json(const struct diff_report *report, enum json_styl
     return json_finish(&w);
 }
 
-enum err diff_report_write_csv(const struct diff_report *report, FILE *out)
+static MUST_USE enum err write_csv(const struct diff_report *report, FILE *out)
 {
     struct json_writer w;
     struct view_csv csv = {.out = out, .keys = {"changes"}, .tags = {{.name = "cost"}}};
     view_csv_drop(&w);
     return write_changes(report, &w, &csv);
+}
+
+enum err diff_report_print(const struct diff_report *report, const struct output_words *output)
+{
+    const enum err problem = output->use_csv    ? write_csv(report, stdout)
+                             : output->use_json ? write_json(report, command_json_style(), stdout)
+                                                : diff_report_write_text(report, stdout);
+    // command_finish_output has a sentence for a stream that cannot be written to.
+    return problem == ERR_NO_MEMORY ? problem : ERR_OK;
 }

@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "cli/diff/comparison.h"
 #include "cli/options/output_words.h"
-#include "host/text/json_writer.h"
 #include "profile/compare/diff_verdict.h"
 #include "profile/findings/finding_changes.h"
 
@@ -51,15 +50,8 @@ struct diff_options diff_options_of(const struct output_words *output, enum cost
 enum err diff_report_print(const struct diff_report *report, const struct output_words *output)
     MUST_USE;
 
-// Return ERR_NO_MEMORY on failure. The caller checks the stream for output errors; JSON also
-// returns ERR_IO.
+// Return ERR_NO_MEMORY on failure. The caller checks the stream for output errors.
 enum err diff_report_write_text(const struct diff_report *report, FILE *out) MUST_USE;
-enum err diff_report_write_json(const struct diff_report *report, enum json_style style, FILE *out)
-    MUST_USE;
-enum err diff_report_write_csv(const struct diff_report *report, FILE *out) MUST_USE;
-
-// Print what became of each finding, under a title.
-void diff_print_findings(const struct diff_report *report, FILE *out);
 
 // Print the functions whose `cost` changed most, under a title.
 enum err diff_print_section(const struct diff_report *report, FILE *out, enum cost cost) MUST_USE;

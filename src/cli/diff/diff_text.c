@@ -345,7 +345,8 @@ print_change(const struct diff_report *report, const struct finding_change *chan
     print_sentence(report, change, out);
 }
 
-void diff_print_findings(const struct diff_report *report, FILE *out)
+// Print what became of each finding, under a title.
+static void print_finding_changes(const struct diff_report *report, FILE *out)
 {
     const struct finding_change_vec *changes = &report->changes.items;
     const bool use_color = report->options->use_color;
@@ -405,7 +406,7 @@ enum err diff_report_write_text(const struct diff_report *report, FILE *out)
 {
     print_recording(report, out, SIDE_OLD);
     print_recording(report, out, SIDE_NEW);
-    diff_print_findings(report, out);
+    print_finding_changes(report, out);
     print_totals(report, out);
     print_filter(report, out);
     print_renames(report, out);

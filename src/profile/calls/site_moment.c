@@ -52,6 +52,11 @@ static void add_row(struct site_figures *figures, const struct costs *costs, boo
     }
 }
 
+static void site_moment_unrefp(struct site_moment **moment)
+{
+    site_moment_unref(*moment);
+}
+
 enum err site_moment_build(const struct selection *selection,
                            const struct call_sites *sites,
                            struct site_moment **out)
@@ -90,11 +95,6 @@ void site_moment_unref(struct site_moment *moment)
     site_figures_vec_release(&moment->figures);
     u32_vec_release(&moment->ids);
     free(moment);
-}
-
-void site_moment_unrefp(struct site_moment **moment)
-{
-    site_moment_unref(*moment);
 }
 
 struct site_figures

@@ -47,7 +47,6 @@ enum err site_moment_build(const struct selection *selection,
 
 struct site_moment *site_moment_ref(struct site_moment *moment);
 void site_moment_unref(struct site_moment *moment); // accepts NULL
-void site_moment_unrefp(struct site_moment **moment);
 
 // The figures of a call site at its own moment.
 static inline struct site_figures site_moment_get(const struct site_moment *moment, size_t site)

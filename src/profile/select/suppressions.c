@@ -102,9 +102,9 @@ enum err suppressions_add_built_in(struct suppressions *list)
     return ERR_OK;
 }
 
-enum err suppressions_add_embedded(struct suppressions *list,
-                                   const struct recording *recording,
-                                   struct err_info *info)
+// Append the rules that an imported recording contains.
+static MUST_USE enum err
+add_embedded(struct suppressions *list, const struct recording *recording, struct err_info *info)
 {
     const char *text = rec_string_get(recording, recording->meta.suppressions);
     struct bytes bytes = {.data = (const uint8_t *)text, .len = strlen(text)};
@@ -128,7 +128,7 @@ enum err suppressions_add_chosen(struct suppressions *list,
         TRY(add_file(list, choice->path, info));
     }
     if (!choice->no_embedded) {
-        TRY(suppressions_add_embedded(list, recording, info));
+        TRY(add_embedded(list, recording, info));
     }
     return choice->no_built_in ? ERR_OK : suppressions_add_built_in(list);
 }

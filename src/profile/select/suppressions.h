@@ -79,11 +79,6 @@ enum err suppressions_add(struct suppressions *list,
                           const char *name,
                           struct err_info *info) MUST_USE;
 
-// Append the rules that an imported recording contains.
-enum err suppressions_add_embedded(struct suppressions *list,
-                                   const struct recording *recording,
-                                   struct err_info *info) MUST_USE;
-
 enum err suppressions_add_built_in(struct suppressions *list) MUST_USE;
 
 // Append the chosen rules for a recording, from the most specific source to the least: the first
