@@ -15,6 +15,7 @@
 #include "attach/attach_plan.h"
 #include "attach/old_session.h"
 #include "base/compiler.h"
+#include "host/os/proc_file.h"
 #include "inject/api_pointers.h"
 #include "inject/descriptor_gift.h"
 #include "inject/inject_mapping.h"
