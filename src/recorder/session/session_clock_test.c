@@ -149,7 +149,7 @@ static void a_reading_is_as_late_as_the_word_stood_still(void **state)
     }
     assert_int_equal(clock_gaps_error_ms(&gaps, 20), 0); // the oldest ones are forgotten
     assert_int_equal(clock_gaps_error_ms(&gaps, 900), 50);
-    assert_int_equal(clock_gaps_error_ms(&gaps, 1000 * (CLOCK_GAPS_MAX - 1)), 100);
+    assert_int_equal(clock_gaps_error_ms(&gaps, UINT64_C(1000) * (CLOCK_GAPS_MAX - 1)), 100);
 }
 
 static void the_time_can_be_set_before_the_thread_comes(void **state)
