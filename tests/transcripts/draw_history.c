@@ -138,6 +138,7 @@ static void allocate(struct history *h, struct thread *thread, uint64_t address)
     const uint64_t size = draw_size(h);
     const bool is_chosen = below(h, 10) < 5 && h->level > 0;
     a->budget.level = is_chosen ? (uint32_t)below(h, h->level + 1) : 0;
+    a->budget.samples_alone = true;
     expect_ok(aggregator_allocate(a, &thread->state, address, row, size));
     thread->latest = address;
 }

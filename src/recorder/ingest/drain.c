@@ -543,7 +543,8 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     }
     TRY(drain_books_end_pass(drain));
     session_note_unread(drain->session, ended - count_ended_lanes(drain));
-    TRY(drain_queries_answer(drain, lanes_of_pass(drain), complete_tick, &drain->has_queries));
+    TRY(drain_queries_answer(drain, lanes_of_pass(drain), complete_tick,
+                             drain_process_now_ms(drain, clock_ms), &drain->has_queries));
     part_lanes(drain);
     *out_was_busy = has_unread || drain->has_queries;
     drain->busy_ms = *out_was_busy ? clock_ms : drain->busy_ms;

@@ -8,7 +8,6 @@
 
 #include "base/minmax.h"
 #include "recorder/ingest/drain.h"
-#include "recorder/ingest/drain_process.h"
 #include "session/stats_query_values.h"
 
 static void add_row(uint64_t sums[static ANSWER_VALUES], const struct rec_row *row)
@@ -74,6 +73,7 @@ static enum err answer(struct aggregator *aggregator, struct lane_reader *reader
 enum err drain_queries_answer(struct drain *drain,
                               uint32_t lane_count,
                               uint64_t complete_tick,
+                              uint64_t now_ms,
                               bool *is_waiting)
 {
     *is_waiting = false;
@@ -84,8 +84,7 @@ enum err drain_queries_answer(struct drain *drain,
         }
         if (reader->query.passes == 0) {
             // Another thread may have counted before the query, and have read a later time.
-            reader->query.tick_ms =
-                max_u64(reader->query.tick_ms, drain_process_now_ms(drain, drain->clock_ms));
+            reader->query.tick_ms = max_u64(reader->query.tick_ms, now_ms);
         }
         if (reader->query.passes++ > 0 && reader->query.tick_ms <= complete_tick) {
             TRY(answer(drain->aggregator, reader));

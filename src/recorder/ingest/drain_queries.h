@@ -15,9 +15,10 @@
 struct drain;
 
 // Answer queries at the end of a pass, of the first `lane_count` active lanes: the others have
-// none. The aggregator has all events up to complete_tick. *is_waiting: some queries still wait.
-// ERR_NO_MEMORY: the aggregator is full.
+// none. The aggregator has all events up to complete_tick. now_ms: drain_process_now_ms.
+// *is_waiting: some queries still wait. ERR_NO_MEMORY: the aggregator is full.
 enum err drain_queries_answer(struct drain *drain,
                               uint32_t lane_count,
                               uint64_t complete_tick,
+                              uint64_t now_ms,
                               bool *is_waiting) MUST_USE;

@@ -94,9 +94,7 @@ const topSites = object({
 
 const findings = object({
   items: object({
-    count: num,
-    kind: texts,
-    sentence: texts,
+    count: num, kind: texts, sentence: texts,
     confidence: texts,
     location: refs,
     bytes: nums,
@@ -105,14 +103,13 @@ const findings = object({
     lower_limit: orNull(flags),
     look: texts,
     /** Of whom it is about; 0: nobody. */
-    pid: nums,
-    thread_id: nums,
+    pid: nums, thread_id: nums,
   }),
   /** What became of each finding since the old recording; null without one. */
   changes: orNull(
     object({
-      count: num, kind: texts, class: texts, location: refs, sentence: texts, confidence: texts, look: texts, pid: nums, thread_id: nums,
-      old: nullableNums, new: nullableNums, change: nullableNums, change_error: nullableNums,
+      count: num, kind: texts, class: texts, location: refs, sentence: texts, confidence: texts, look: texts,
+      pid: nums, thread_id: nums, old: nullableNums, new: nullableNums, change: nullableNums, change_error: nullableNums,
     }),
   ),
   /** Null without time slices, and for a part of the recording. */
