@@ -25,7 +25,7 @@ PAUSE_MS = 20
 PAUSE_MS_OF_AN_ORDINARY_RECORDER = 100
 ATTACHED_SECONDS = 5  # at least, until a process that cannot be read is left out
 ATTACHED_SECONDS_BY_DAY = 2
-END_SECONDS = 8
+END_SECONDS = 20  # a process may hold a step up for a minute; on a busy machine the rest takes long
 LATE_SECONDS = 8  # five are waited for beyond the duration, ten without one
 
 
