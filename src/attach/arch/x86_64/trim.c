@@ -278,15 +278,19 @@ call_one(struct search *search, size_t index, struct lent_call *call, struct err
 }
 
 // Ask how much the release will give back. An allocator that does not say is told to all the same.
-static bool promise(struct search *search, size_t index, struct trim_answer *out)
+// *is_back: as of lent_call, of the call before this one, and of the last one here.
+static bool promise(struct search *search, size_t index, bool *is_back, struct trim_answer *out)
 {
     const struct found_release *found = search->found + index;
     struct err_info unused = {0};
     struct lent_call call = {.function = found->asked_address,
                              .patience_ms = ASK_PATIENCE_MS,
                              .limit_ms = ANSWER_LIMIT_MS,
-                             .errno_location = search->errno_location};
-    return ask_all(search->target, found->asked, &call, out, &unused) == ERR_OK;
+                             .errno_location = search->errno_location,
+                             .is_back = *is_back};
+    const enum err err = ask_all(search->target, found->asked, &call, out, &unused);
+    *is_back = call.is_back;
+    return err == ERR_OK;
 }
 
 enum err
@@ -305,11 +309,14 @@ trim_run(int pid, uint32_t patience_ms, uint32_t limit_ms, struct trim *out, str
                        "glibc's, jemalloc's, tcmalloc's and mimalloc's are known",
                        pid);
     }
+    bool is_back = false; // the thread of the call before
     for (size_t i = 0; i < search.count; i++) {
-        struct lent_call call = {.patience_ms = patience_ms, .limit_ms = limit_ms};
         struct trim_answer answer;
-        const bool is_answered = promise(&search, i, &answer);
+        const bool is_answered = promise(&search, i, &is_back, &answer);
+        struct lent_call call = {
+            .patience_ms = patience_ms, .limit_ms = limit_ms, .is_back = is_back};
         TRY(call_one(&search, i, &call, info));
+        is_back = call.is_back;
         out->calls[out->count++] =
             (struct trim_call){.allocator = search.found[i].release->allocator,
                                .function = search.found[i].release->function,

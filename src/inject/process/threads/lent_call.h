@@ -46,6 +46,9 @@ struct lent_call {
     uint64_t held_ns;    // from then until its own code goes on
     int tid;
     bool has_begun;
+    // The thread waits as before, so nothing runs the lent code: the next call with this struct
+    // need not stop all threads to see that.
+    bool is_back;
 };
 
 // Let a thread make the call. ERR_LIMIT if none waits within the patience, or if the function takes

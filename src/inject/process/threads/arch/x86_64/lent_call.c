@@ -35,6 +35,8 @@ enum {
     HEADERS_MAX = 64,
     PAUSE_MS = 5, // between two looks for a thread that waits
     DONE_POLL_NS = 50000,
+    RETURN_LOOKS = 100,
+    SYSCALL_BYTES = 2, // of the instruction
 };
 
 // In the order of the constants behind the code.
@@ -162,6 +164,8 @@ struct lending {
     uint64_t code;   // address of the lent code
     uint64_t result; // address of a struct lent_result
     uint64_t vector_bytes;
+    uint64_t wait_pc; // of the thread in its own call, behind the instruction
+    uint64_t wait_sp;
     bool is_unfit; // the thread cannot be used now
     bool was_late; // a thread that waits was not stopped in time
 };
@@ -364,6 +368,8 @@ static enum err begin_call(struct thread_stop *stop, void *context, struct err_i
     const size_t len = write_code(l, regs.rip, bytes);
     TRY(target_process_write(stop->target, l->result, &none, offsetof(struct lent_result, text)));
     TRY(thread_stop_write(stop, l->code, bytes, len));
+    l->wait_pc = regs.rip + SYSCALL_BYTES;
+    l->wait_sp = regs.rsp;
     regs.rip = l->code;
     TRY(thread_stop_set_regs(stop, 0, &regs));
     l->call->has_begun = true;
@@ -395,6 +401,17 @@ static enum err begin_one(struct lending *l, struct err_info *info)
     return ERR_LIMIT;
 }
 
+// See whether the thread waits again where it did: then it is in no signal handler that came upon
+// the end of the lent code.
+static void await_return(struct lending *l)
+{
+    for (int i = 0; i < RETURN_LOOKS && !l->call->is_back; i++) {
+        const struct current_call call = proc_files_current_call(l->target, l->call->tid);
+        l->call->is_back = call.number >= 0 && call.pc == l->wait_pc && call.sp == l->wait_sp;
+        clock_sleep_ns(l->call->is_back ? 0 : DONE_POLL_NS);
+    }
+}
+
 static enum err wait_until_done(struct lending *l, uint64_t begin_ns, struct err_info *info)
 {
     const uint64_t deadline_ns = begin_ns + l->call->limit_ms * NS_PER_MS;
@@ -404,6 +421,7 @@ static enum err wait_until_done(struct lending *l, uint64_t begin_ns, struct err
             l->call->result = result.result;
             l->call->value = result.value;
             l->call->held_ns = clock_monotonic_ns() - begin_ns;
+            await_return(l);
             return ERR_OK;
         }
         if (clock_monotonic_ns() > deadline_ns) {
@@ -471,7 +489,9 @@ static enum err prepare(struct lending *l, struct err_info *info)
                        "does",
                        l->target->pid);
     }
-    if (is_code_there(l)) { // a thread of an earlier call may still be in it
+    const bool is_unused = l->call->is_back;
+    l->call->is_back = false;
+    if (!is_unused && is_code_there(l)) { // a thread of an earlier call may still be in it
         struct remote_calls calls = {.target = l->target};
         TRY(remote_calls_await_unused(
             &calls, (struct address_range){.start = l->code, .end = l->code + CODE_BYTES_MAX},
