@@ -40,6 +40,7 @@ FUNCTIONS = {
 LEAKED_BYTES = {"keep_rows": 100000, "grow": 5000, "work": 8000, "[pool nodes]": 128, "in_child": 7000}
 COSTS = ("allocations", "allocated_bytes", "frees", "temporary", "live_blocks")
 PEAK_BYTES = 100 * 1000 + 3000000
+EXACT_ATTEMPTS = 3
 
 
 class Run:
@@ -173,9 +174,17 @@ def has_children(run):
 
 
 def has_exact_ends(run):
-    processes = processes_of(run).values()
-    assert not any(process["killed"] for process in processes)
-    assert all(process["ended"] for process in processes)
+    """On a busy machine the recorder's clock may have stood still as one of them ended, and says so: then once more."""
+    for number in range(1, EXACT_ATTEMPTS + 1):
+        processes = processes_of(run).values()
+        assert not any(process["killed"] for process in processes)
+        assert all(process["ended"] for process in processes)
+        if number == EXACT_ATTEMPTS or all(process["end_error_ms"] == 0 for process in processes):
+            break
+        scratch = run.path.parent / f"again{number}"
+        scratch.mkdir()
+        run = Run(scratch, run.name)
+        run.finish()
     return all(process["end_error_ms"] == 0 for process in processes)
 
 

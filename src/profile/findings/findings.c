@@ -149,7 +149,7 @@ append_torn_down(struct findings_builder *builder, struct strbuf *out, uint32_t 
         const uint64_t unfreed =
             costs_get(&groups->groups.items[entry->group].costs, COST_LEAKED_BYTES);
         if (entry->group == group && FREED_TIMES * unfreed <= entry->held.bytes &&
-            entry->until_ms == 0 && entry->slope_ms >= PAST_GROWTH_MS &&
+            entry->until_ms == 0 && entry->slope_ms >= JUDGED_RUN_MS && // of the second half
             is_growth_of_note(selection->profile, entry, entry->held.bytes)) {
             strbuf_printf(
                 out, " It grew by %s%s a second", format_byte_rate(entry->slope_bytes_per_s).text,
