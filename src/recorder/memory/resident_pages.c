@@ -188,6 +188,8 @@ void resident_pages_share_out(const struct resident_pages *pages,
         largest = piece->rss_bytes > largest->rss_bytes ? piece : largest;
     }
     largest->swap_bytes = area->swap_bytes;
-    take(pieces, count, page_count(excess_u64(total_bytes, area->rss_bytes)));
-    give(pieces, count, largest, excess_u64(area->rss_bytes, total_bytes));
+    // A part of a page is given back. A true area has none.
+    const uint64_t missing = page_count(page_end(excess_u64(total_bytes, area->rss_bytes)));
+    take(pieces, count, missing);
+    give(pieces, count, largest, area->rss_bytes + missing * page_bytes() - total_bytes);
 }
