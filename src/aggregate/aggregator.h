@@ -117,13 +117,10 @@ struct aggregator {
     struct book_blocks *blocks;     // borrowed: those that books report; NULL: none
     struct peak_scopes scopes;      // observes while the peak of a thread is followed
     struct memory_budget budget;
-    // live blocks that are in no live map because a sampled block stands for them
-    uint64_t represented_blocks;
     uint64_t pending_count;    // pending frees of all processes
     uint64_t seed;             // of the live maps
     uint64_t held_since_ms;    // allocations since this tick may be missing
     uint64_t stamped_count;    // events with stamps
-    uint64_t book_blocks;      // live, of threads that keep books
     bool has_book_peak;        // the peak is that of a shared sum:
     uint64_t book_peak_bytes;  // this, until all rows are complete (heap_totals_sum_peaks),
     uint64_t book_error_bytes; // how far it may be off,
@@ -299,13 +296,6 @@ static inline uint64_t aggregator_live_bytes(const struct aggregator *aggregator
 {
     return LIKELY(!aggregator->estimate.is_there) ? aggregator->totals.sums.live_bytes
                                                   : aggregator_estimate_live(aggregator);
-}
-
-// Return the number of blocks in the live maps.
-static inline uint64_t aggregator_kept_blocks(const struct aggregator *aggregator)
-{
-    return aggregator->totals.live_blocks - aggregator->represented_blocks -
-           aggregator->book_blocks;
 }
 
 // A block that moved or changed its size.

@@ -232,8 +232,6 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     remove_unsampled(aggregator, process);
     aggregator->totals.live_blocks -=
         process->live.live_count + process->book_blocks + process->represented_blocks;
-    aggregator->represented_blocks -= process->represented_blocks;
-    aggregator->book_blocks -= process->book_blocks;
     const uint64_t left_bytes = aggregator_live_bytes(aggregator);
     peak_bound_leave(&aggregator->bound, before_bytes > left_bytes ? before_bytes - left_bytes : 0,
                      ending->death_stamp, left_bytes);

@@ -59,7 +59,6 @@ enum err aggregator_remove_represented(struct aggregator *aggregator,
     heap_totals_lower(&aggregator->totals, more, more_bytes);
     process->live_bytes -= more_bytes;
     process->represented_blocks -= more;
-    aggregator->represented_blocks -= more;
     aggregator_change_unsampled(
         aggregator, process,
         &(struct unsampled_sums){.represented_bytes = -more_bytes,
@@ -75,7 +74,6 @@ enum err aggregator_add_represented(struct aggregator *aggregator,
     const uint32_t weight = (uint32_t)1 << block.shift;
     struct aggregator_sampling *sampling = &aggregator->sampling;
     process->represented_blocks += weight - 1;
-    aggregator->represented_blocks += weight - 1;
     aggregator->estimate.is_there = true;
     aggregator_change_unsampled(
         aggregator, process,

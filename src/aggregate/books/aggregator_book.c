@@ -144,7 +144,6 @@ static void count_totals(struct aggregator *aggregator,
     process->live_bytes += sums->allocated_bytes - sums->freed_bytes;
     process->book_ms = totals->now_ms;
     process->book_blocks += sums->allocations - sums->frees;
-    aggregator->book_blocks += sums->allocations - sums->frees;
     process->book_bytes += sums->allocated_bytes - sums->freed_bytes;
 }
 
