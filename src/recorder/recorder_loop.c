@@ -238,11 +238,11 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     }
     const uint32_t followed = recorder_follow_running(s);
     if (s->drain.process_count == 0 && followed == 0) {
-        const bool is_over = !s->options->follow_children || recorder_none_is_pending(s);
-        if (!is_over && s->pending.has_mapped) {
+        const bool awaits_others = s->options->follow_children && !recorder_none_is_pending(s);
+        if (awaits_others && s->pending.has_mapped) {
             say_others(s, 1, now_ms);
         }
-        return is_over;
+        return !awaits_others;
     }
     pending_wait_restart(&s->pending, clock_monotonic_ms());
     s->end_ms = now_ms;

@@ -109,8 +109,8 @@ def session_bytes(pid):
 
 
 def capped(path, cap_mib, *command):
-    """Record with --max-memory; return the highest seen resident memory of cairn alone, that of what
-    it shares with programs, and its output. The command may begin with options of cairn."""
+    """Record with --max-memory. Return the most resident memory of cairn alone, the most memory that it
+    shares with programs, and its output. The command may begin with options of cairn."""
     words = [CAIRN, "record", "--max-memory", f"{cap_mib}MiB", "-o", path, *map(str, command)]
     highest = shared = 0
     with open(path.with_suffix(".said"), "w+", encoding="utf-8") as said:

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { compared, humanBytes, recordFamily, recordLeaky, recordSource, recordUnseen, recordWorkload, report, withStage } from './support.mjs';
 
-/** Keys that move the focus to a control, at most: beyond, nobody gets there. */
+/** A person presses at most so many keys to move the focus to a control. */
 const MOST_TABS = 120;
 const SIZES = [[1280, 800], [390, 844], [768, 1024], [1920, 1080]];
 

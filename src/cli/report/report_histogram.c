@@ -73,7 +73,7 @@ static void print_line(const struct report *report,
     const uint64_t count = costs_get(&line->costs, COST_ALLOCATIONS);
     size_t width = report_width(report) > used ? report_width(report) - used : 1;
     width = min_u64(width, BAR_COLUMNS_MAX);
-    int len = most > 0 ? (int)((unsigned __int128)count * width / most) : 0;
+    int len = (int)share_u64(width, count, most);
     const struct human low = format_value(of, line->low);
     const struct human end = format_value(of, line->end);
     bool is_one = line->end - line->low == 1; // value

@@ -50,7 +50,7 @@ static uint64_t value_of(const struct summary *summary, enum budget_measure meas
     const uint64_t cost = costs_get(&summary->costs, infos[measure].cost);
     const uint64_t all = costs_get(&summary->costs, COST_ALLOCATIONS);
     if (measure == BUDGET_TEMPORARY_SHARE) {
-        return all > 0 ? (uint64_t)((unsigned __int128)cost * hundredths_of_all / all) : 0;
+        return share_u64(cost, hundredths_of_all, all);
     }
     return measure == BUDGET_RSS ? summary->peak_rss_bytes : cost;
 }

@@ -27,11 +27,6 @@ size_t growth_process_end(const struct recording *recording, uint32_t process, u
                : recording->slice_count;
 }
 
-static uint32_t process_of(const struct recording *recording, uint32_t row)
-{
-    return recording->threads[recording->rows[row].thread].process;
-}
-
 // A process that is looked at.
 struct subject {
     uint32_t process;
@@ -46,14 +41,15 @@ static int compare_subjects(const void *left, const void *right)
     return order_u64(b->allocated_bytes, a->allocated_bytes) ?: order_u64(a->process, b->process);
 }
 
-static MUST_USE enum err find_subjects(const struct recording *recording, struct subject_vec *out)
+static MUST_USE enum err find_subjects(const struct profile *profile, struct subject_vec *out)
 {
+    const struct recording *recording = &profile->recording;
     TRY(subject_vec_resize(out, recording->process_count));
     for (uint32_t i = 0; i < recording->process_count; i++) {
         out->items[i] = (struct subject){.process = i};
     }
     for (uint32_t row = 0; row < recording->row_count; row++) {
-        out->items[process_of(recording, row)].allocated_bytes +=
+        out->items[profile_process_of_row(profile, row)].allocated_bytes +=
             recording->rows[row].allocated_bytes;
     }
     subject_vec_sort(out, compare_subjects);
@@ -87,7 +83,7 @@ enum err growth_teardown_find(const struct profile *profile, struct u32_vec *out
     const struct recording *recording = &profile->recording;
     CLEANUP(subject_vec_release) struct subject_vec subjects = {0};
     CLEANUP(u64_vec_release) struct u64_vec levels = {0}; // by subject and slice
-    TRY(find_subjects(recording, &subjects));
+    TRY(find_subjects(profile, &subjects));
     TRY(u64_vec_resize(&levels, subjects.len * recording->slice_count));
     TRY(u32_vec_resize(out, recording->process_count));
     for (size_t i = 0; i < recording->process_count; i++) {
@@ -98,7 +94,7 @@ enum err growth_teardown_find(const struct profile *profile, struct u32_vec *out
     }
     for (size_t i = 0; i < recording->cell_count; i++) {
         const struct rec_cell *cell = &recording->cells[i];
-        const uint32_t place = out->items[process_of(recording, cell->row)];
+        const uint32_t place = out->items[profile_process_of_row(profile, cell->row)];
         if (place != REC_NONE) {
             levels.items[place * recording->slice_count + cell->slice] +=
                 cell->allocated_bytes - cell->freed_bytes;

@@ -242,7 +242,7 @@ static void spread_lifetime(struct bucket_table sizes,
     uint64_t given = 0;
     for (size_t i = 0; i < sizes.count; i++) {
         sizes_before += sizes.buckets[i].count;
-        uint64_t due = (uint64_t)((unsigned __int128)lifetime->count * sizes_before / size_sum);
+        uint64_t due = share_u64(lifetime->count, sizes_before, size_sum);
         struct heat_cell *cell =
             &cells[sizes.buckets[i].bucket * (size_t)REC_BUCKET_COUNT + lifetime->bucket];
         *(is_certain ? &cell->certain : &cell->estimated) += due - given;

@@ -6,6 +6,7 @@
 #include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_process.h"
 #include "recorder/lanes/lane_counters.h"
+#include "recorder/session/book_reader.h"
 
 enum {
     LOOK_MS = 200,       // interval of the looks at a thread without events
@@ -153,8 +154,7 @@ static bool keeps_book(const struct drain_lane *lane)
 
 bool drain_lane_has_book(const struct drain_lane *lane)
 {
-    const struct lane_header *header = lane->reader.consumer.lane;
-    return keeps_book(lane) && *(const volatile uint32_t *)&header->book.has_counted != 0;
+    return book_reader_has_counted(lane->reader.consumer.lane);
 }
 
 bool drain_lane_is_in_event(const struct drain_lane *lane)

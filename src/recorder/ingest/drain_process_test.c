@@ -256,6 +256,19 @@ static void a_false_time_of_the_end_does_not_count(void **state)
     }
 }
 
+// Kill a process, and do passes at the present time until it is found dead.
+static void kill_and_find(struct fixture *f, pid_t child)
+{
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    while (f->on.drain.process_count > 0) {
+        assert_true(now_s() < deadline);
+        drain_find_dead(&f->on.drain);
+        pass_now(f);
+    }
+}
+
 // The clock rests at 3, and the process notes its end by the system's clock, 10 ms later and 10 ms
 // before it is found dead.
 static void an_end_that_was_noted_while_the_clock_rested_counts(void **state)
@@ -269,14 +282,7 @@ static void an_end_that_was_noted_while_the_clock_rested_counts(void **state)
     header->clock_start_ns = clock_monotonic_ns() - (f.clock_ms + 20) * NS_PER_MS;
     atomic_store(&header->clock_ms, SESSION_CLOCK_RESTS | f.clock_ms);
     atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, f.clock_ms + 10);
-    assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    const uint64_t deadline = now_s() + DEADLINE_S;
-    while (f.on.drain.process_count > 0) {
-        assert_true(now_s() < deadline);
-        drain_find_dead(&f.on.drain);
-        pass_now(&f);
-    }
+    kill_and_find(&f, child);
     const struct rec_process *record = &f.on.aggregator.processes.items[0]->record;
     assert_int_equal(record->end_ms, 13);
     assert_int_equal(record->end_error_ms, 1); // exact
@@ -307,14 +313,7 @@ static void an_end_has_the_error_of_a_clock_that_stood_still(void **state)
         clock_gaps_note(&clock.gaps, 6, 6 + GAP_MS, 1);
         f.on.drain.clock = &clock;
         atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, cases[i].exit_ms);
-        assert_int_equal(kill(child, SIGKILL), 0);
-        assert_int_equal(waitpid(child, NULL, 0), child);
-        const uint64_t deadline = now_s() + DEADLINE_S;
-        while (f.on.drain.process_count > 0) {
-            assert_true(now_s() < deadline);
-            drain_find_dead(&f.on.drain);
-            pass_now(&f);
-        }
+        kill_and_find(&f, child);
         const struct rec_process *record = &f.on.aggregator.processes.items[0]->record;
         assert_int_equal(record->end_ms, cases[i].end_ms);
         assert_true(record->end_error_ms >= 1 + cases[i].error_ms);

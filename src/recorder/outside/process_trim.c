@@ -36,12 +36,9 @@ static void reading_release(struct reading *r)
 // Count the resident pages of a range. Returns false if they cannot be read.
 static bool count_resident(int pagemap, struct address_range range, uint64_t *pages)
 {
-    uint64_t bits[PAGES_STEP / 64];
     for (uint64_t at = range.start; at < range.end; at += PAGES_STEP * page_bytes()) {
+        uint64_t bits[PAGES_STEP / 64] = {0};
         const size_t count = min_u64(page_count(range.end - at), PAGES_STEP);
-        for (size_t i = 0; i < ARRAY_LEN(bits); i++) {
-            bits[i] = 0;
-        }
         if (!pagemap_read(&pagemap, page_count(at), count, bits)) {
             return false;
         }

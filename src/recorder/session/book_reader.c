@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool has_counted(const struct lane_header *lane)
+bool book_reader_has_counted(const struct lane_header *lane)
 {
     return *(const volatile uint32_t *)&lane->keeps_book != 0 &&
            *(const volatile uint32_t *)&lane->book.has_counted != 0;
@@ -14,7 +14,7 @@ uint64_t book_reader_unsent_since(struct lane_header *lane)
     // Acquire: pairs with the thread's release; records sent before are in the ring, and any later
     // reader of the ring sees them.
     const uint64_t sent_ms = atomic_load_explicit(&lane->book.sent_ms, memory_order_acquire);
-    return has_counted(lane) ? sent_ms : UINT64_MAX;
+    return book_reader_has_counted(lane) ? sent_ms : UINT64_MAX;
 }
 
 static bool is_idle(struct lane_header *lane, uint64_t stable_ms)
@@ -60,7 +60,7 @@ static void empty(struct lane_header *lane)
 
 enum err book_reader_take(struct lane_header *lane, bool is_alive, struct u64_vec *out)
 {
-    if (!has_counted(lane)) {
+    if (!book_reader_has_counted(lane)) {
         return ERR_OK;
     }
     // Acquire: pairs with the thread's release of write_pos.

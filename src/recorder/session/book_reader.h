@@ -20,6 +20,9 @@
 #include "host/containers/vec.h"
 #include "session/layout.h"
 
+// Whether the thread has counted what it has not sent.
+bool book_reader_has_counted(const struct lane_header *lane) MUST_USE;
+
 // Return since when the thread may have counted what it has not sent; UINT64_MAX: it has not.
 uint64_t book_reader_unsent_since(struct lane_header *lane) MUST_USE;
 
