@@ -207,6 +207,29 @@ static void a_pause_ends_no_rise(void **state)
     }
 }
 
+// The counts of the peak are in a slice, and its time in the one after it, in which what made it is
+// freed already: both functions rose to the peak.
+static void a_peak_that_is_seen_late_keeps_its_rise(void **state)
+{
+    (void)state;
+    static const char text[] = "main;fill(a.c:7) 8 8388608 8 8388608 0 0 8 8388608 8388608\n"
+                               "@1 8 8388608 0 0 0\n@3 0 0 8 8388608 0\n"
+                               "main;keep(a.c:9) 5 1310720 0 0 0 0 4 1048576 1310720\n"
+                               "@0 1 262144 0 0 0\n@1 1 262144 0 0 0\n@2 1 262144 0 0 0\n"
+                               "@3 1 262144 0 0 0\n@4 1 262144 0 0 0\n";
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    build(text, 1000, &drawn, &findings);
+    const struct finding *found = find(&findings, FINDING_PEAK);
+    assert_non_null(found);
+    assert_int_equal(findings.rise.trough_bytes, 0); // the beginning of the run
+    assert_int_equal(findings.rise.peak_ms, 400);
+    for (uint32_t i = 0; i < findings.rise.gained.len; i++) {
+        const bool is_fill = row_groups_location(&findings.groups, i) == found->location;
+        assert_int_equal(findings.rise.gained.items[i], is_fill ? 8388608 : 1048576);
+    }
+}
+
 // A block that grows from nothing to 4 MiB by 4 KiB moves 2 GiB; by an eighth of its size, 32 MiB.
 static void growth_step_by_step_is_found(void **state)
 {
@@ -670,6 +693,7 @@ int main(void)
         cmocka_unit_test(figures_of_a_sample_have_their_errors),
         cmocka_unit_test(a_peak_of_a_moment_is_explained),
         cmocka_unit_test(a_pause_ends_no_rise),
+        cmocka_unit_test(a_peak_that_is_seen_late_keeps_its_rise),
         cmocka_unit_test(growth_step_by_step_is_found),
         cmocka_unit_test(growth_of_seconds_does_not_outrank_the_peak),
         cmocka_unit_test(a_slow_growth_is_rounded),

@@ -4,6 +4,33 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 
+// Whether the heap may have been as large as at its peak in a slice.
+static bool may_have_peak(const struct recording *recording, uint64_t slice)
+{
+    const struct rec_slice *slices = recording->slices;
+    const uint64_t before_bytes = slice > 0 ? slices[slice - 1].live_bytes : 0;
+    const struct rec_totals *totals = &recording->totals;
+    return before_bytes + slices[slice].allocated_bytes >=
+           excess_u64(totals->peak_bytes, totals->peak_error_bytes);
+}
+
+// The slice of the peak. The time of a peak is that at which the recorder saw it, while the counts
+// of the threads may be in a slice before or after it: in the closest one that may have the peak.
+static uint32_t find_peak(const struct recording *recording)
+{
+    const uint64_t last = recording->slice_count - 1;
+    const uint64_t seen = min_u64(recording->totals.peak_time_ms / recording->slice_ms, last);
+    for (uint64_t away = 0; away <= last; away++) {
+        if (away <= seen && may_have_peak(recording, seen - away)) {
+            return (uint32_t)(seen - away);
+        }
+        if (seen + away <= last && may_have_peak(recording, seen + away)) {
+            return (uint32_t)(seen + away);
+        }
+    }
+    return (uint32_t)seen;
+}
+
 // The slice before which the rise to the peak began: the level at its end is the trough's. REC_NONE
 // for the beginning of the run.
 static uint32_t find_trough(const struct recording *recording, uint32_t peak)
@@ -77,9 +104,7 @@ enum err peak_rise_build(const struct row_groups *groups, struct peak_rise *out)
     TRY(u64_vec_resize(&rise.gained, count));
     TRY(u32_vec_resize(&rise.threads, count));
     if (recording->slice_count > 0 && recording->slice_ms > 0) {
-        const uint64_t last = recording->slice_count - 1;
-        const uint32_t peak =
-            (uint32_t)min_u64(recording->totals.peak_time_ms / recording->slice_ms, last);
+        const uint32_t peak = find_peak(recording);
         const uint32_t trough = find_trough(recording, peak);
         rise.peak_ms = (peak + UINT64_C(1)) * recording->slice_ms;
         if (trough != REC_NONE) {
