@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -25,18 +26,27 @@ enum {
     RECORDING_FACTS = 19, // columns of `recordings` before the costs
 };
 
+// The id of a function as it is in the frames of stacks.
+struct function_id {
+    int64_t id;    // 0 before it was added
+    char text[24]; // in decimal digits
+    size_t len;
+};
+
+DEFINE_VEC(function_id_vec, struct function_id);
+
 struct work {
     const struct recording_source *source; // borrowed
     const struct profile *profile;         // borrowed
     struct recording_rows *rows;           // borrowed
-    struct u64_vec functions;              // owned; by function: its id, 0 before it was added
+    struct function_id_vec functions;      // owned; by function
     struct map_u64 by_id;                  // owned; id of a stack: index in the rows' costs
     struct strbuf texts[NAMES_MAX];        // owned; scratch
 };
 
 static void work_release(struct work *work)
 {
-    u64_vec_release(&work->functions);
+    function_id_vec_release(&work->functions);
     map_u64_release(&work->by_id);
     for (size_t i = 0; i < NAMES_MAX; i++) {
         strbuf_release(&work->texts[i]);
@@ -93,7 +103,8 @@ static const char *module_of(const struct work *work, uint32_t module, bool want
 }
 
 // Find the id of a function, and add it when it is seen first. REC_NONE: no function.
-static MUST_USE enum err find_function(struct work *work, uint32_t function, int64_t *out)
+static MUST_USE enum err
+find_function(struct work *work, uint32_t function, const struct function_id **out)
 {
     enum {
         NAME,
@@ -102,9 +113,10 @@ static MUST_USE enum err find_function(struct work *work, uint32_t function, int
         KEY
     };
     const struct code_index *code = &work->profile->code;
-    uint64_t *known = &work->functions.items[function != REC_NONE ? function : code->functions.len];
-    if (*known != 0) {
-        *out = (int64_t)*known;
+    struct function_id *known =
+        &work->functions.items[function != REC_NONE ? function : code->functions.len];
+    *out = known;
+    if (known->id != 0) {
         return ERR_OK;
     }
     const char *name = "(no stack)";
@@ -124,13 +136,17 @@ static MUST_USE enum err find_function(struct work *work, uint32_t function, int
     strbuf_clear(&work->texts[SHORT_NAME]);
     name_append(&work->texts[SHORT_NAME], strbuf_text(clone_free), NAME_NO_TEMPLATES);
     strbuf_clear(key);
-    strbuf_printf(key, "%s\n%s\n%s", strbuf_text(clone_free), values[3].text, build_id);
+    strbuf_append(key, strbuf_text(clone_free), clone_free->len);
+    strbuf_append_char(key, '\n');
+    strbuf_append_text(key, values[3].text);
+    strbuf_append_char(key, '\n');
+    strbuf_append_text(key, build_id);
     values[2] = store_text(strbuf_text(&work->texts[SHORT_NAME]));
     const int64_t id = hash_of(key);
     values[0] = store_integer(id != 0 ? id : 1);
     TRY(add_row(work, &work->rows->functions, values, ARRAY_LEN(values)));
-    *known = (uint64_t)values[0].integer;
-    *out = values[0].integer;
+    known->id = values[0].integer;
+    known->len = (size_t)snprintf(known->text, sizeof(known->text), "%" PRId64, known->id); // fits
     return ERR_OK;
 }
 
@@ -144,12 +160,12 @@ static MUST_USE enum err
 append_frames(struct work *work, const struct call_tree *tree, uint32_t node, struct strbuf *out)
 {
     for (; node != 0; node = tree->nodes.items[node].parent) {
-        int64_t id = 0;
-        TRY(find_function(work, function_at(work, tree->nodes.items[node].location), &id));
+        const struct function_id *function;
+        TRY(find_function(work, function_at(work, tree->nodes.items[node].location), &function));
         if (out->len > 0) {
             strbuf_append_char(out, ',');
         }
-        strbuf_append_integer(out, id);
+        strbuf_append(out, function->text, function->len);
     }
     return ERR_OK;
 }
@@ -171,11 +187,13 @@ static MUST_USE enum err add_stack(struct work *work,
     struct strbuf *key = &work->texts[KEY];
     struct stack_costs stack = {.costs = *call_sites_costs(sites, node)};
     const struct store_value file_value = clean_text(work, FILE_NAME, file);
-    TRY(find_function(work, function_at(work, site->location), &stack.function));
+    const struct function_id *function;
+    TRY(find_function(work, function_at(work, site->location), &function));
+    stack.function = function->id;
     strbuf_clear(frames);
     TRY(append_frames(work, &sites->tree, node, frames));
     strbuf_clear(key);
-    strbuf_append_integer(key, stack.function);
+    strbuf_append(key, function->text, function->len);
     strbuf_append_char(key, '\n');
     strbuf_append_text(key, file_value.text);
     strbuf_append_char(key, '\n');
@@ -361,7 +379,7 @@ static MUST_USE enum err add_all(struct work *work)
     for (int cost = 0; cost < COST_COUNT; cost++) {
         work->rows->knows_costs[cost] = selection_knows(work->source->selection, (enum cost)cost);
     }
-    TRY(u64_vec_resize(&work->functions, work->profile->code.functions.len + 1));
+    TRY(function_id_vec_resize(&work->functions, work->profile->code.functions.len + 1));
     TRY(add_stacks(work));
     stack_costs_vec_sort(&work->rows->costs, by_stack_id);
     return add_recording(work);

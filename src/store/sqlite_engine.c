@@ -467,9 +467,9 @@ static bool is_at_rest(const char *path)
 static MUST_USE enum err open_database(struct sqlite_engine *e, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf place = {0};
-    int flags = SQLITE_OPEN_READWRITE;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX; // one thread
     if (is_at_rest(e->path)) {
-        flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+        flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
         strbuf_append_text(&place, "file:");
         http_append_escaped(&place, e->path);
         strbuf_append_text(&place, "?immutable=1");

@@ -175,8 +175,8 @@ const struct dialect sqlite_dialect = {
     .names_subqueries = true,
     .insert = {[PART_FUNCTIONS] = "INSERT OR IGNORE INTO functions VALUES(?,?,?,?)",
                [PART_STACKS] = "INSERT OR IGNORE INTO stacks VALUES(?,?,?,?,?)",
-               [PART_ROWS] = "INSERT INTO row_costs SELECT ?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
-                             "?16,?17,?18",
+               [PART_ROWS] = "INSERT INTO row_costs VALUES(?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
+                             "?16,?17,?18)",
                [PART_RECORDINGS] =
                    "INSERT INTO recordings VALUES(?,?,?,?,?,?,?,?," ELEVEN "," ELEVEN ",?,?,?)"},
     .schema = sqlite_schema,

@@ -13,9 +13,25 @@ static bool is_control(uint32_t code)
     return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
+// The length of what stays as it is at the start of a text: for most names, all of it.
+static size_t plain_len(const char *text, char reserved)
+{
+    size_t len = 0;
+    while (text[len] >= ' ' && text[len] < 0x7f && text[len] != reserved) {
+        len++;
+    }
+    return len;
+}
+
 void clean_append(struct strbuf *out, const char *text, struct clean_rule rule)
 {
-    while (*text != '\0') {
+    while (true) {
+        const size_t plain = plain_len(text, rule.reserved);
+        strbuf_append(out, text, plain);
+        text += plain;
+        if (*text == '\0') {
+            return;
+        }
         uint32_t code = 0;
         size_t len = utf8_decode(text, &code);
         if (len == 0) {

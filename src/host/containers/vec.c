@@ -45,6 +45,16 @@ void u64_vec_sort_numbers(struct u64_vec *v)
     u64_vec_sort(v, compare_u64);
 }
 
+bool u32_vec_has_any(const struct u32_vec *v)
+{
+    for (size_t i = 0; i < v->len; i++) {
+        if (v->items[i] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int compare_u32(const void *left, const void *right)
 {
     return order_u64(*(const uint32_t *)left, *(const uint32_t *)right);

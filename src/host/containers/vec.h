@@ -16,6 +16,7 @@
 // sizes that overflow) the vector is unchanged. Context: H; one thread at a time.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -101,6 +102,9 @@ DEFINE_VEC(u64_vec, uint64_t);
 DEFINE_VEC(flag_vec, uint8_t);
 
 void u64_vec_sort_numbers(struct u64_vec *v);
+
+// Whether a number is not 0.
+bool u32_vec_has_any(const struct u32_vec *v);
 
 // Sort the numbers, and keep each once.
 void u32_vec_sort_once(struct u32_vec *v);

@@ -24,6 +24,26 @@ static MUST_USE enum err intern_function(
     return ERR_OK;
 }
 
+// What a file says about its locations. Many share one.
+static MUST_USE enum err
+find_file_flags(struct code_index *index, uint32_t file, const char *path, uint32_t *out)
+{
+    enum {
+        IS_FOUND = 1U << 31
+    };
+    if (file >= index->file_flags.len) {
+        TRY(u32_vec_resize(&index->file_flags, (size_t)file + 1));
+    }
+    uint32_t *known = &index->file_flags.items[file];
+    if (*known == 0) {
+        *known = IS_FOUND;
+        *known |= is_wrapper_frame("", path) ? CODE_WRAPPER : 0;
+        *known |= library_folder_len(path) > 0 ? CODE_WRAPPER | CODE_LIBRARY : 0;
+    }
+    *out = *known & ~IS_FOUND;
+    return ERR_OK;
+}
+
 static MUST_USE enum err intern_location(struct code_index *index,
                                          uint32_t module,
                                          uint64_t offset,
@@ -42,8 +62,9 @@ static MUST_USE enum err intern_location(struct code_index *index,
                        index->locations.len, &id));
     if (id == index->locations.len) {
         location.flags |= index->functions.items[location.function].flags; // those of its name, too
-        location.flags |= is_wrapper_frame("", position->file) ? CODE_WRAPPER : 0;
-        location.flags |= library_folder_len(position->file) > 0 ? CODE_WRAPPER | CODE_LIBRARY : 0;
+        uint32_t by_file;
+        TRY(find_file_flags(index, location.file, position->file, &by_file));
+        location.flags |= by_file;
         TRY(code_location_vec_push(&index->locations, location));
     }
     *out = id;
@@ -93,6 +114,7 @@ void code_index_finish(struct code_index *index)
     map_u64_release(&index->function_ids);
     map_u64_release(&index->place_ids);
     map_u64_release(&index->location_ids);
+    u32_vec_release(&index->file_flags);
 }
 
 void code_index_release(struct code_index *index)

@@ -70,6 +70,7 @@ struct code_index {
     struct map_u64 function_ids;        // owned, while building; (name, module)
     struct map_u64 place_ids;           // owned, while building; (file, line)
     struct map_u64 location_ids;        // owned, while building; (function, place)
+    struct u32_vec file_flags;          // owned, while building; by name, of those of files
 };
 
 // The locations of a frame, innermost first. Each but the last is inlined into the next.

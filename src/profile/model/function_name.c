@@ -89,6 +89,9 @@ struct name_parts name_split(const char *name)
 {
     size_t len = strlen(name);
     const struct name_parts whole = {.qualified_at = 0, .parameters_at = len, .len = len};
+    if (memchr(name, '(', len) == NULL) { // most names of C
+        return whole;
+    }
     struct name_parts parts = whole;
     long depth = 0;
     bool has_parameters = false;
@@ -175,6 +178,10 @@ static bool append_outside_templates(struct strbuf *out, const char *name, size_
 
 static void append_without_templates(struct strbuf *out, const char *name, size_t from, size_t to)
 {
+    if (memchr(name + from, '<', to - from) == NULL) {
+        strbuf_append(out, name + from, to - from);
+        return;
+    }
     CLEANUP(strbuf_release) struct strbuf shorter = {0};
     bool is_sound = append_outside_templates(&shorter, name, from, to);
     if (shorter.failed) {

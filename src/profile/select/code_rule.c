@@ -131,6 +131,9 @@ static MUST_USE enum err take_innermost(const struct code_rule *code,
     CLEANUP(code_matcher_release)
     struct code_matcher matcher = {.code = code, .profile = profile};
     TRY(modules_with(profile, code->module, &matcher.modules));
+    if (!u32_vec_has_any(&matcher.modules)) {
+        return ERR_OK;
+    }
     TRY(modules_with(profile, code->caller, &matcher.callers));
     TRY(code->within != NULL ? nodes_within(profile, code->within, &matcher.within) : ERR_OK);
     for (uint32_t i = 1; i < profile->recording.node_count; i++) {
@@ -149,11 +152,8 @@ static MUST_USE enum err take_by_site(const struct code_rule *code,
 {
     const char *const patterns[] = {code->site, NULL};
     CLEANUP(u32_vec_release) struct u32_vec sites = {0};
-    bool is_any = false;
     TRY(functions_with(profile, patterns, &sites));
-    for (size_t i = 0; i < sites.len; i++) {
-        is_any = is_any || sites.items[i] != 0;
-    }
+    const bool is_any = u32_vec_has_any(&sites);
     for (uint32_t i = 1; is_any && i < profile->recording.node_count; i++) {
         const uint32_t location = profile_call_site(profile, i).location;
         if (out->items[i] == 0 && location != REC_NONE &&

@@ -74,19 +74,26 @@ static const char *find_part(const char *name, const char *part, size_t len)
     return len > 0 ? memmem(name, strlen(name), part, len) : name;
 }
 
+char leak_pattern_first(const char *pattern)
+{
+    const bool is_any = pattern[0] != '^' || pattern[1] == '*' || strcmp(pattern, "^$") == 0;
+    return (char)(is_any ? '\0' : pattern[1]);
+}
+
 // The parts between the asterisks are found in order, each as early as possible, which leaves the
 // most text to the rest. Only a part anchored at the end must be there.
 bool leak_pattern_matches(const char *pattern, const char *name)
 {
+    const char first = leak_pattern_first(pattern);
+    if (first != '\0' && first != name[0]) {
+        return false; // most names; many rules are tried on each
+    }
     size_t len = strlen(pattern);
     bool from_start = len > 0 && pattern[0] == '^';
     bool to_end = len > (size_t)from_start && pattern[len - 1] == '$';
     const char *at = pattern + from_start;
     const char *end = pattern + len - to_end;
     bool is_held = from_start;
-    if (is_held && at != end && *at != '*' && *at != *name) {
-        return false; // most names; many rules are tried on each
-    }
     for (;;) {
         const char *star = memchr(at, '*', (size_t)(end - at));
         size_t part = (size_t)((star != NULL ? star : end) - at);

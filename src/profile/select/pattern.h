@@ -50,3 +50,6 @@ enum err pattern_result(const struct pattern *pattern, struct err_info *info) MU
 //   name      contains it        ^name    begins with it
 //   name$     ends with it       a*b      * stands for any text
 bool leak_pattern_matches(const char *pattern, const char *name);
+
+// The first letter of each name that such a pattern matches; 0: any.
+char leak_pattern_first(const char *pattern);

@@ -29,6 +29,7 @@ add_rule(struct suppressions *list, const char *pattern, size_t len, enum suppre
     strbuf_append(&list->texts, pattern, len);
     strbuf_append_char(&list->texts, '\0');
     TRY(strbuf_result(&list->texts));
+    rule.first = leak_pattern_first(strbuf_text(&list->texts) + rule.pattern);
     return suppression_vec_push(&list->rules, rule);
 }
 
@@ -143,7 +144,8 @@ void suppressions_release(struct suppressions *list)
 static uint32_t rule_of_text(const struct suppressions *list, const char *name)
 {
     for (size_t i = 0; name[0] != '\0' && i < list->rules.len; i++) {
-        if (list->rules.items[i].code == NULL &&
+        const struct suppression *rule = &list->rules.items[i];
+        if (rule->code == NULL && (rule->first == '\0' || rule->first == name[0]) &&
             leak_pattern_matches(suppression_pattern(list, i), name)) {
             return (uint32_t)i + 1;
         }
@@ -242,16 +244,6 @@ take_by_code(const struct suppressions *list, const struct profile *profile, str
     return ERR_OK;
 }
 
-static bool has_any(const struct u32_vec *rules)
-{
-    for (size_t i = 0; i < rules->len; i++) {
-        if (rules->items[i] != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 enum err suppressions_of_nodes(const struct suppressions *list,
                                const struct profile *profile,
                                struct u32_vec *out)
@@ -269,7 +261,7 @@ enum err suppressions_of_nodes(const struct suppressions *list,
         out->items[i] = own != 0 ? own : out->items[node.parent];
     }
     TRY(take_by_code(list, profile, out));
-    if (!has_any(out)) {
+    if (!u32_vec_has_any(out)) {
         u32_vec_release(out);
     }
     return ERR_OK;

@@ -44,6 +44,7 @@ struct code_rule;
 struct suppression {
     size_t pattern; // in texts
     enum suppression_source source;
+    char first; // of each name that the pattern matches; 0: any
     // Static. NULL: `pattern` is the rule. Else this is the rule, and `pattern` only describes it.
     const struct code_rule *code;
 };
