@@ -298,15 +298,6 @@ def test_a_failure_delays_and_loses_nothing(reaction, scratch):
     assert_allocated(collector.accepted, recording, scratch)
 
 
-def test_an_endless_line_of_a_header_is_said_as_that(scratch):
-    """libcurl has a bound for a line and calls it a lack of memory."""
-    with Collector([endless(b"y" * 65536, b"HTTP/1.1 200 OK\r\nX: ")] * 20) as collector, \
-            Pushing(scratch / "c.cairn", collector.url, "--push-timeout", "2s") as c:
-        c.ctl("checkpoint")
-        _, said = c.end_saying()
-    assert said.endswith(": the header of the server's answer is too long\n"), said
-
-
 def test_a_redirection_is_not_followed(scratch):
     auth = scratch / "auth"
     auth.write_text("secret\n")

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// http_client_test: which URLs and credentials are accepted. Requests are tested by
-// tests/e2e/test_push.py against a collector that misbehaves.
+// http_client_test: which URLs and credentials are accepted, and what an endless header is called.
+// Other requests are tested by tests/e2e/test_push.py against a collector that misbehaves.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -116,12 +121,85 @@ static void test_credentials_of_the_environment(void **state)
                      ERR_INVALID);
 }
 
+// A server that answers its only request with `start`, and then with `part` for as long as the
+// client reads.
+struct endless_server {
+    int listener;
+    const char *start;
+    const char *part;
+    uint16_t port;
+    pthread_t thread;
+};
+
+static bool send_text(int line, const char *text)
+{
+    const size_t len = strlen(text);
+    return send(line, text, len, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+static void *answer_without_end(void *context)
+{
+    const struct endless_server *server = context;
+    char request[4096];
+    const int line = accept(server->listener, NULL, NULL);
+    bool is_read = recv(line, request, sizeof(request), 0) > 0 && send_text(line, server->start);
+    while (is_read) {
+        is_read = send_text(line, server->part);
+    }
+    (void)close(line);
+    return NULL;
+}
+
+static void start_server(struct endless_server *server)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(address);
+    server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server->listener, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(listen(server->listener, 1), 0);
+    assert_int_equal(getsockname(server->listener, (struct sockaddr *)&address, &len), 0);
+    server->port = ntohs(address.sin_port);
+    assert_int_equal(pthread_create(&server->thread, NULL, answer_without_end, server), 0);
+}
+
+// libcurl has a bound of its own for a line, and calls that a lack of memory.
+static void test_an_endless_header_is_said_as_that(void **state)
+{
+    static const struct {
+        const char *start;
+        const char *part;
+    } cases[] = {
+        {"HTTP/1.1 200 OK\r\nX: ",
+         "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"},
+        {"HTTP/1.1 200 OK\r\n", "X: y\r\nX: y\r\nX: y\r\nX: y\r\nX: y\r\nX: y\r\nX: y\r\nX: y\r\n"},
+    };
+    const struct http_client_options options = {.timeout_ms = 60000, .body_max_bytes = 1};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct endless_server server = {.start = cases[i].start, .part = cases[i].part};
+        struct http_client *client = NULL;
+        struct http_answer answer = {0};
+        struct err_info info = {0};
+        char url[64];
+        start_server(&server);
+        (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/", (unsigned)server.port);
+        const struct http_request request = {.url = url};
+        assert_int_equal(http_client_new(&options, &client, &info), ERR_OK);
+        assert_int_equal(http_client_send(client, &request, &answer, &info), ERR_IO);
+        assert_string_equal(err_text(&info), "the header of the server's answer is too long");
+        http_client_free(client);
+        assert_int_equal(pthread_join(server.thread, NULL), 0);
+        (void)close(server.listener);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_urls),
         cmocka_unit_test(test_credentials_of_a_file),
         cmocka_unit_test(test_credentials_of_the_environment),
+        cmocka_unit_test(test_an_endless_header_is_said_as_that),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
