@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // recorder_attach: the recorder's part of attaching to processes, and of starting a program with
 // the agent. See recorder_state.h.
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
-#include "host/os/process_search.h"
 #include "host/text/format.h"
+#include "recorder/outside/earlier_children.h"
 #include "recorder/recorder_state.h"
 
 enum {
@@ -22,7 +21,6 @@ enum {
     OTHERS_MS = 1000, // more for the other processes, after one is open
     HEAR_MS = 2,      // between two looks at signals
     OMITTED_NAMED_MAX = 16,
-    CHILDREN_NAMED_MAX = 8,
 };
 
 static int pid_of(const struct attached_process *process)
@@ -294,49 +292,32 @@ static enum err take_open(struct recorder_state *s, struct err_info *info)
     return ERR_OK;
 }
 
-static bool is_chosen(const struct recorder_state *s, uint32_t pid)
-{
-    for (size_t i = 0; i < s->options->attach_count; i++) {
-        if (s->options->attach_pids[i] == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// Say which children of a process are not recorded because they ran before: a leak may be theirs.
-static enum err tell_children(struct recorder_state *s, int pid)
-{
-    CLEANUP(u32_vec_release) struct u32_vec children = {0};
-    CLEANUP(strbuf_release) struct strbuf pids = {0};
-    CLEANUP(strbuf_release) struct strbuf sentence = {0};
-    const enum err err = process_search_children(pid, &children);
-    TRY(err == ERR_NO_MEMORY ? err : ERR_OK); // else it has ended, or cannot be seen now
-    size_t count = 0;
-    for (size_t i = 0; i < children.len; i++) {
-        if (!is_chosen(s, children.items[i]) && count++ < CHILDREN_NAMED_MAX) {
-            strbuf_printf(&pids, ",%" PRIu32, children.items[i]);
-        }
-    }
-    if (count == 0) {
-        return ERR_OK;
-    }
-    strbuf_printf(&sentence, "%zu %s of process %d, which ran before; -p %d%s%s records them, too",
-                  count, count == 1 ? "child" : "children", pid, pid, strbuf_text(&pids),
-                  count > CHILDREN_NAMED_MAX ? ",..." : "");
-    recorder_log(s, "warning: cairn did not attach to %s", strbuf_text(&sentence));
-    strbuf_printf(&s->omitted, "%s%s",
-                  s->omitted.len == 0 ? "processes that cairn did not attach to: " : "; ",
-                  strbuf_text(&sentence));
-    s->omitted_count += count;
-    return strbuf_result(&sentence);
-}
-
-// Of processes that were found by name, what else they have started is known.
-static enum err tell_all_children(struct recorder_state *s)
+// Note which children the processes of the user's choice have. What processes that were found by
+// name have started is known.
+static enum err note_children(struct recorder_state *s)
 {
     for (size_t i = 0; i < s->joining.len && !s->options->attaches_by_name; i++) {
-        TRY(tell_children(s, s->joining.items[i].pid));
+        TRY(earlier_children_note(s->joining.items[i].pid, &s->earlier_children));
+    }
+    return ERR_OK;
+}
+
+// Say which of them are not recorded because they ran before.
+static enum err tell_children(struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->attached.len && s->earlier_children.len > 0; i++) {
+        CLEANUP(strbuf_release) struct strbuf sentence = {0};
+        size_t count = 0;
+        TRY(earlier_children_describe(&s->earlier_children, pid_of(s->attached.items + i),
+                                      s->options->attach_pids, s->options->attach_count, &sentence,
+                                      &count));
+        if (count > 0) {
+            recorder_log(s, "warning: cairn did not attach to %s", strbuf_text(&sentence));
+            strbuf_printf(&s->omitted, "%s%s",
+                          s->omitted.len == 0 ? "processes that cairn did not attach to: " : "; ",
+                          strbuf_text(&sentence));
+            s->omitted_count += count;
+        }
     }
     return ERR_OK;
 }
@@ -367,7 +348,7 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
     }
     await_open(s);
     TRY(take_open(s, info));
-    TRY(tell_all_children(s));
+    TRY(note_children(s));
     return take_main(s, info);
 }
 
@@ -533,7 +514,7 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
         TRY(recorder_join_begin(s, s->joining.items, 0, info));
         TRY(await_begin(s, 0, end_ms, info));
     }
-    return ERR_OK;
+    return tell_children(s);
 }
 
 static enum err trace_child(void *context, pid_t pid, struct err_info *info)
@@ -613,6 +594,7 @@ void recorder_attach_release(struct recorder_state *s)
     rec_hook_vec_release(&s->hooked);
     strbuf_release(&s->unread);
     strbuf_release(&s->omitted);
+    u32_vec_release(&s->earlier_children);
     attached_process_vec_release(&s->attached);
     exec_follow_release(&s->follow);
     if (s->plain_modules != NULL && s->left_steps == 0) {

@@ -206,10 +206,11 @@ struct recorder_state {
     struct rec_hook_vec hooked; // functions, of all processes
     struct strbuf unread;       // of all processes: the text of the counter unread_parts
     uint64_t unread_count;
-    uint64_t slow_count;      // processes with is_unread
-    struct strbuf omitted;    // why cairn did not attach to some: the text of omitted_processes
-    uint64_t omitted_count;   // of these
-    struct fresh_start fresh; // with preflight.wants_agent: the program until it begins
+    uint64_t slow_count;    // processes with is_unread
+    struct strbuf omitted;  // why cairn did not attach to some: the text of omitted_processes
+    uint64_t omitted_count; // of these
+    struct u32_vec earlier_children; // of the user's choice, before it was attached to
+    struct fresh_start fresh;        // with preflight.wants_agent: the program until it begins
 };
 
 // Attach instead of launching: find and check the processes, connect them with the session, ask

@@ -84,7 +84,7 @@ int main(void)
 ATTEMPTS = 12 if IS_NIGHTLY else 1
 GONE = re.compile(r"cairn: (process \d+ has (ended, or is a thread of the kernel|executed another program; attach "
                   r"to it again)|there is no process \d+)\n")
-CHILDREN = re.compile(r"cairn: warning: cairn did not attach to (a child|\d+ children) of process \d+, which ran before; .*\n")
+CHILDREN = re.compile(r"cairn: warning: cairn did not attach to (1 child|\d+ children) of process \d+, which ran before; .*\n")
 BUSY = re.compile(r"cairn: (no thread of process \d+ made cairn's system calls in time|the threads of process \d+ could "
                   r"not be stopped within \d+ ms).*\n")
 
