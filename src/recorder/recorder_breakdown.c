@@ -11,12 +11,14 @@
 #include "host/memory/page_size.h"
 #include "host/os/file.h"
 #include "recorder/ingest/drain_books.h"
+#include "recorder/session/book_reader.h"
 
 enum {
     // about the size of glibc's struct pthread, which ends a thread's stack
     DESCRIPTOR_BYTES = 2304,
     WAITING_DIVISOR = 25, // waiting costs this part of what working does
     CATCH_UP_MS = 20,     // for what threads had sent when a map was read
+    BOOK_TURNS = 40,      // of a millisecond or more, for what they had counted
     JUDGED_MS = 10,       // of looks whether the heap is the same
 };
 
@@ -138,12 +140,14 @@ struct subject {
     uint64_t listed_changes; // blocks that changed while those of books were listed
     uint64_t live_bytes;     // when its map was read
     uint64_t mapped_bytes;
+    struct block_words_places *places; // owned; where its blocks have been
 };
 
 static void subject_release(struct subject *subject)
 {
     map_reading_release(&subject->reading);
     address_range_vec_release(&subject->own);
+    block_words_places_free(subject->places);
 }
 
 static bool is_still_there(struct subject *subject)
@@ -164,24 +168,37 @@ static uint64_t drain_meanwhile(void *context)
                                    : LIVE_WALK_GONE;
 }
 
-// Note what the threads have sent by now.
+// Note what the threads have sent by now, and what they have counted and not sent.
 static void note_backlog(struct recorder_state *s)
 {
     for (uint32_t i = 0; i < s->drain.active_count; i++) {
         struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
+        struct lane_header *header = lane->reader.consumer.lane;
         // Relaxed: only compared; the program may write anything there.
-        lane->snapshot_pos =
-            atomic_load_explicit(&lane->reader.consumer.lane->write_pos, memory_order_relaxed);
+        lane->snapshot_pos = atomic_load_explicit(&header->write_pos, memory_order_relaxed);
+        lane->book_ms = book_reader_unsent_since(header);
     }
 }
 
-// Return whether events of before that still wait in a lane. A program that writes nonsense there
-// has its snapshots unjudged.
-static bool has_backlog(const struct recorder_state *s)
+// Return whether events of before still wait in a lane. A program that writes nonsense there has
+// its snapshots unjudged.
+static bool waits_in_ring(const struct drain_lane *lane)
+{
+    return lane->reader.consumer.read_pos < lane->snapshot_pos;
+}
+
+// Return the same for the book of its thread.
+static bool waits_in_book(const struct drain_lane *lane)
+{
+    return lane->book_ms != UINT64_MAX &&
+           book_reader_unsent_since(lane->reader.consumer.lane) == lane->book_ms;
+}
+
+static bool has_backlog(const struct recorder_state *s, bool (*waits)(const struct drain_lane *))
 {
     for (uint32_t i = 0; i < s->drain.active_count; i++) {
         const struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
-        if (!lane->is_corrupt && lane->reader.consumer.read_pos < lane->snapshot_pos) {
+        if (!lane->is_corrupt && waits(lane)) {
             return true;
         }
     }
@@ -195,8 +212,24 @@ static void catch_up(struct subject *subject)
     struct recorder_state *s = subject->s;
     const uint64_t end_ms = clock_monotonic_ms() + CATCH_UP_MS;
     note_backlog(s);
-    while (has_backlog(s) && s->clock.is_running && clock_monotonic_ms() < end_ms) {
+    while (has_backlog(s, waits_in_ring) && s->clock.is_running && clock_monotonic_ms() < end_ms) {
         (void)drain_meanwhile(subject);
+    }
+}
+
+// Count what threads have in their books, before a map is read. The book of a thread that sleeps
+// would be taken during the split, and look like so many changes of the heap. On a busy machine the
+// recorder can be so late that a thread has done all its work since the last pass.
+static void await_books(struct recorder_state *s)
+{
+    note_backlog(s);
+    for (uint32_t turn = 0; turn < BOOK_TURNS && has_backlog(s, waits_in_book) &&
+                            s->clock.is_running && !s->is_stopped;
+         turn++) {
+        const uint64_t begun_ns = clock_thread_cpu_ns();
+        (void)!recorder_drain(s); // a failure is seen at the next one
+        s->served_ns += clock_thread_cpu_ns() - begun_ns;
+        clock_sleep_ns(NS_PER_MS);
     }
 }
 
@@ -245,6 +278,13 @@ static bool read_pages(void *context, struct page_wants *wants)
         recorder_read_pages(subject->s, &reading->pagemap, wants, &reading->processor_ns);
     recorder_note_unread(subject->s, subject->living.process, subject->living.pid, err);
     return subject->s->drain.passes != passes;
+}
+
+static bool had_blocks(void *context, struct address_range range)
+{
+    struct subject *subject = context;
+    return drain_books_had_blocks(&subject->s->drain, subject->living.process, range.start,
+                                  range.end, &subject->places);
 }
 
 // As drain_meanwhile, while blocks are listed.
@@ -315,6 +355,7 @@ static enum err split(struct subject *subject, uint32_t flags, struct memory_mom
         .libc = libc,
         .hooks = &s->hooked,
         .read_pages = read_pages,
+        .had_blocks = had_blocks,
         .pause = drain_meanwhile,
         .context = subject,
     };
@@ -397,7 +438,7 @@ static bool compare(struct recorder_state *s)
 // is: a change that is found after that may be of then.
 void recorder_breakdown_judge(struct recorder_state *s, uint64_t now_ms)
 {
-    if (s->unjudged_ms != 0 && has_backlog(s)) {
+    if (s->unjudged_ms != 0 && (has_backlog(s, waits_in_ring) || has_backlog(s, waits_in_book))) {
         s->unjudged_ms = max_u64(s->unjudged_ms, now_ms);
     }
     const uint64_t known_ms = s->unjudged_ms + s->tick_ms + 1;
@@ -421,6 +462,7 @@ recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flag
     CLEANUP(memory_moment_release) struct memory_moment moment = {.time_ms = now_ms};
     CLEANUP(living_process_vec_release) struct living_process_vec living = {0};
     recorder_breakdown_judge_now(s); // the next ones follow
+    await_books(s);
     TRY(recorder_living(s, &living));
     for (size_t i = 0; i < living.len && !s->is_stopped; i++) {
         const bool is_exiting =

@@ -403,13 +403,12 @@ static void snapshots_are_judged_before_the_next_ones(void **state)
 }
 
 // However late they are read: nothing else says what had happened by the end of the snapshots.
-static void events_that_waited_in_a_lane_judge_a_snapshot(void **state)
+static void expect_judged_when_counted(bool is_in_book)
 {
-    (void)state;
     enum {
         LATE_MS = 5000
     };
-    static struct drain_lane lane;
+    struct drain_lane lane = {0};
     static struct lane_header header;
     struct fixture f;
     set_up(&f);
@@ -420,13 +419,16 @@ static void events_that_waited_in_a_lane_judge_a_snapshot(void **state)
     f.s->drain.lanes[5] = &lane;
     f.s->drain.active[0] = 5;
     f.s->drain.active_count = 1;
-    atomic_store(&header.write_pos, 4096);
+    header.keeps_book = 1;
+    header.book.has_counted = is_in_book;
+    atomic_store(&header.write_pos, is_in_book ? 0 : 4096);
     recorder_snapshots_round(f.s, 100);
     assert_int_equal(last_count(&f), 1);
     f.s->drain.processes[0].is_dead = true; // no other snapshot follows
     recorder_snapshots_round(f.s, 100 + LATE_MS);
     assert_false(f.s->memory_snapshots.doubts_peak);
-    lane.reader.consumer.read_pos = 4096;
+    lane.reader.consumer.read_pos = atomic_load(&header.write_pos);
+    header.book.has_counted = 0;
     process->live_bytes += UINT64_C(1) << 40;
     recorder_snapshots_round(f.s, 100 + UINT64_C(2) * LATE_MS);
     assert_true(f.s->memory_snapshots.doubts_peak);
@@ -434,6 +436,13 @@ static void events_that_waited_in_a_lane_judge_a_snapshot(void **state)
                          REC_SNAPSHOT_ESTIMATED,
                      REC_SNAPSHOT_ESTIMATED);
     tear_down(&f);
+}
+
+static void events_that_waited_in_a_lane_judge_a_snapshot(void **state)
+{
+    (void)state;
+    expect_judged_when_counted(false);
+    expect_judged_when_counted(true);
 }
 
 // All that was allocated may be freed again when the events are read.

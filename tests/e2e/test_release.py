@@ -9,11 +9,11 @@ import subprocess
 import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment, some_of
-from conversation import ctl
-from waiting import DEADLINE_SECONDS, read_until, wait_until
+from conversation import Conversation, ctl
+from waiting import DEADLINE_SECONDS, all_are, read_until, wait_until
 
 MIB = 1 << 20
-ASKED, KNOWN = 4, 32  # flags of a memory snapshot
+ASKED, ESTIMATED, KNOWN = 4, 8, 32  # flags of a memory snapshot
 
 # Shape, bytes of a block, and which of them stay.
 SHAPES = [("one", 256, 64), ("one", 256, 20), ("one", 256, 8), ("one", 3000, 16), ("one", 40000, 16),
@@ -25,6 +25,19 @@ OTHERS = [("jemalloc", "one", 256, 64), ("jemalloc", "one", 96, 400), ("jemalloc
 ASKED_OTHERS = [("jemalloc", "one", 256, 64), ("tcmalloc_minimal", "one", 256, 0), ("jemalloc", "threads", 3000, 0),
                 ("tcmalloc_minimal", "handed", 256, 16), ("jemalloc", "one", 96, 400), ("tcmalloc_minimal", "one", 256, 64)]
 STATIC = {"jemalloc": ["-l:libjemalloc_pic.a"], "tcmalloc_minimal": ["-l:libtcmalloc_minimal.a"]}
+
+
+def rows(path, table):
+    """A table of a recording, as objects of text."""
+    lines = subprocess.run([CAIRN, "dump", "-t", table, path], capture_output=True, text=True, check=True,
+                           env=environment()).stdout.splitlines()
+    return [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:]]
+
+
+def asked(path):
+    """The number of the breakdown that was asked for, and its flags."""
+    return next((at, int(row["flags"])) for at, row in enumerate(rows(path, "memory_snapshots"))
+                if int(row["flags"]) & ASKED)
 
 
 class Burst:
@@ -66,23 +79,17 @@ class Burst:
             assert self.recorder.wait(DEADLINE_SECONDS) == 0
         self.report = Recording(self.path, self.recorder or self.process).report
 
-    def rows(self, table):
-        """A table of the recording, as objects of text."""
-        lines = subprocess.run([CAIRN, "dump", "-t", table, self.path], capture_output=True, text=True, check=True,
-                               env=environment()).stdout.splitlines()
-        return [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:]]
-
     def expected(self):
         """What the breakdown that was asked for says."""
-        asked = [at for at, row in enumerate(self.rows("memory_snapshots")) if int(row["flags"]) & ASKED]
-        assert int(self.rows("memory_snapshots")[asked[0]]["flags"]) & KNOWN
-        return sum(int(part["released_bytes"]) for part in self.rows("parts") if int(part["snapshot"]) == asked[0])
+        at, flags = asked(self.path)
+        assert flags & KNOWN
+        return sum(int(part["released_bytes"]) for part in rows(self.path, "parts") if int(part["snapshot"]) == at)
 
 
-def check(run, is_mostly_kept=True):
-    """Within 5 %, and what allocators have of their own."""
+def check(run, is_mostly_kept=True, share=0.05, slack=2 * MIB):
+    """Within 5 %, and what caches of threads hold."""
     expected = run.expected()
-    assert abs(expected - run.returned) <= 0.05 * run.returned + 2 * MIB, (expected, run.returned)
+    assert abs(expected - run.returned) <= share * run.returned + slack, (expected, run.returned)
     found = [entry for entry in run.report["findings"]["items"] if entry["kind"] == "rss"]
     assert not is_mostly_kept or "would return" in found[0]["sentence"], run.report["findings"]
 
@@ -96,7 +103,8 @@ def test_glibc_returns_what_is_said(scratch, shape, size_bytes, keep_each, is_at
 
 @pytest.mark.parametrize("library, shape, size_bytes, keep_each", some_of(OTHERS, 2))
 def test_other_allocators_return_what_is_said(scratch, library, shape, size_bytes, keep_each):
-    check(Burst(scratch, shape, size_bytes, keep_each, library=library))
+    """Without the tables that they keep for themselves: tcmalloc's are 2 MiB more if its heap crosses a border of 2 GiB."""
+    check(Burst(scratch, shape, size_bytes, keep_each, library=library), share=0.02, slack=MIB)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="no thread can be lent")
@@ -125,3 +133,17 @@ def test_what_mimalloc_is_said_to_return_is_an_upper_bound(scratch, keep_each):
     """Its pages are 64 KiB, and it keeps segments of 32 MiB for a while."""
     run = Burst(scratch, "one", 256, keep_each, library="mimalloc")
     assert run.returned <= run.expected() and (keep_each == 0 or run.expected() < 2 * MIB)
+
+
+def test_what_waits_in_a_book_is_no_change_of_the_heap(scratch):
+    """A recorder that was late, as on a busy machine, learns at once of many frees and of the question."""
+    with Conversation(scratch / "x.cairn", env={"CAIRN_BOOKS": "1"}) as program:
+        program.do("a 60000 256")
+        with program.stopped_recorder():
+            program.do("f 50000")
+            question = subprocess.Popen([CAIRN, "ctl", program.path, "snapshot"], env=environment(),
+                                        stdout=subprocess.DEVNULL)
+            wait_until(lambda: all_are(question.pid, "S"), "the question to the recorder")
+        assert question.wait(DEADLINE_SECONDS) == 0
+        program.end()
+    assert asked(program.path)[1] & (KNOWN | ESTIMATED) == KNOWN

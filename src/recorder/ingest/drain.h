@@ -60,7 +60,8 @@ struct drain_lane {
     bool is_dated;            // self_address has been looked up in `stacks`
     bool is_relieved;         // its thread is dead, and its book was taken
     uint64_t self_address;    // of its thread
-    uint64_t snapshot_pos;    // what it had written at the end of the latest memory snapshot
+    uint64_t snapshot_pos;    // what it had written at the latest memory snapshot,
+    uint64_t book_ms;         // since when it had then counted what it had not sent; UINT64_MAX
     uint64_t look_ms;         // when to look next whether its thread sleeps
     uint64_t busy_ms;         // clock_ms of the latest pass that found something of its thread
     uint64_t unsent_since_ms; // at the start of the pass: of its book; UINT64_MAX: it was taken

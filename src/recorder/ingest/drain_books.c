@@ -335,3 +335,31 @@ enum err drain_books_list_blocks(const struct drain *drain,
                          words_process_number(process->join_number), &visitor, NULL));
     return listing.err;
 }
+
+// Whether some blocks were left out. Of those nothing is known.
+static bool is_sampled(const struct aggregator *aggregator,
+                       const struct aggregator_process *process)
+{
+    bool is_any = aggregator->sample_bytes != 0;
+    for (size_t i = 0; i < process->book_levels.len; i++) {
+        is_any = is_any || process->book_levels.items[i] != 0;
+    }
+    return is_any;
+}
+
+bool drain_books_had_blocks(const struct drain *drain,
+                            const struct aggregator_process *process,
+                            uint64_t start,
+                            uint64_t end,
+                            struct block_words_places **places)
+{
+    if (process->book_nodes.len == 0 || is_sampled(drain->aggregator, process)) {
+        return true;
+    }
+    if (*places == NULL &&
+        block_words_places_open(drain->session->memfd, SESSION_WORDS_OFFSET,
+                                words_process_number(process->join_number), places) != ERR_OK) {
+        return true;
+    }
+    return block_words_places_any(*places, start, end);
+}

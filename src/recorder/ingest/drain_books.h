@@ -12,6 +12,7 @@
 #include "aggregate/books/listed_block.h"
 #include "base/err.h"
 #include "recorder/ingest/drain.h"
+#include "recorder/session/block_words_list.h"
 
 // Whether threads of this session keep books.
 bool drain_books_are_kept(const struct drain *drain);
@@ -35,6 +36,14 @@ enum err drain_books_list_blocks(const struct drain *drain,
                                  bool (*goes_on)(void *context),
                                  void *context,
                                  struct listed_block_vec *out) MUST_USE;
+
+// Return whether such a block of the process has ever begun in a range of its memory; also if that
+// is unknown. *places, at first NULL, is for further ranges at that moment; free it.
+bool drain_books_had_blocks(const struct drain *drain,
+                            const struct aggregator_process *process,
+                            uint64_t start,
+                            uint64_t end,
+                            struct block_words_places **places);
 
 // The recording has ended: with --blocks, list the live blocks of the processes that have not.
 enum err drain_books_list_running(struct drain *drain) MUST_USE;

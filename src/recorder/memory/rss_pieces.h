@@ -77,6 +77,9 @@ struct rss_process {
     const struct rec_hook_vec *hooks;      // names allocators; NULL: none
     // Read all wanted pages. Return whether events were counted meanwhile.
     bool (*read_pages)(void *context, struct page_wants *wants);
+    // Return whether a block of the aggregator has ever begun in a range; also if that is unknown.
+    // NULL: it is.
+    bool (*had_blocks)(void *context, struct address_range range);
     // Each millisecond of a long map or of many blocks, as live_walk.pause. NULL: no pauses.
     uint64_t (*pause)(void *context);
     void *context;

@@ -247,13 +247,22 @@ static enum release_rule rule_of(const struct splitting *s, rec_string module)
     return release_rule_of(allocator, string_table_get(strings, module));
 }
 
+// Whether an allocator has a piece for itself, such as tcmalloc its map of pages: no block has ever
+// been in it, and a release returns nothing of it.
+static bool is_allocators_own(const struct splitting *s, const struct rss_piece *piece)
+{
+    return piece->live_count == 0 && s->what->had_blocks != NULL &&
+           !s->what->had_blocks(s->what->context,
+                                (struct address_range){.start = piece->start, .end = piece->end});
+}
+
 // Find what a release would return of the pieces, all of whose blocks are known. malloc_trim does
 // not return the top of an arena for threads.
 static void find_released(struct splitting *s)
 {
     for (size_t i = 0; s->what->is_heap_known && i < s->pieces.len; i++) {
         struct rss_piece *piece = s->pieces.items + i;
-        if (piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
+        if (piece->kind != REC_PART_KEPT || !has_pages(s, piece) || is_allocators_own(s, piece)) {
             continue;
         }
         const struct address_range all = {.start = piece->start, .end = piece->end};

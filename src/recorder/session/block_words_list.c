@@ -358,3 +358,73 @@ enum err block_words_list(int words_fd,
     end_report(l);
     return ERR_OK;
 }
+
+struct block_words_places {
+    int fd;
+    uint32_t region_count;
+    struct region regions[WORDS_REGIONS_MAX]; // of the process, by address
+};
+
+enum err block_words_places_open(int words_fd,
+                                 uint64_t base,
+                                 uint32_t process,
+                                 struct block_words_places **out)
+{
+    struct block_words_places *places = calloc(1, sizeof(*places));
+    CLEANUP(listing_freep) struct listing *l = calloc(1, sizeof(*l));
+    if (l == NULL || places == NULL || !read_part(words_fd, base, &l->file, sizeof(l->file))) {
+        free(places);
+        return l == NULL || places == NULL ? ERR_NO_MEMORY : ERR_IO;
+    }
+    l->base = base;
+    places->fd = words_fd;
+    places->region_count = find_regions(l, process);
+    memcpy(places->regions, l->regions, places->region_count * sizeof(l->regions[0]));
+    *out = places;
+    return ERR_OK;
+}
+
+void block_words_places_free(struct block_words_places *places)
+{
+    free(places);
+}
+
+// Do block_words_places_any for pages of one region.
+static bool has_any(int fd, const struct region *region, uint64_t start, uint64_t end)
+{
+    struct words_page pages[256];
+    const uint64_t last = (end - region->address + (1u << PAGE_BITS) - 1) >> PAGE_BITS;
+    uint64_t at = (start - region->address) >> PAGE_BITS;
+    while (at < last) {
+        const uint64_t count = min_u64(last - at, ARRAY_LEN(pages));
+        bool is_there = false;
+        if (!read_words(fd, region->offset + at * sizeof(pages[0]), pages, count * sizeof(pages[0]),
+                        &is_there)) {
+            return true;
+        }
+        for (uint64_t i = 0; is_there && i < count; i++) {
+            // The copy is private.
+            const struct words_page *page = pages + i;
+            if ((atomic_load_explicit(&page->has_coarse, memory_order_relaxed) |
+                 atomic_load_explicit(&page->has_middle, memory_order_relaxed) |
+                 atomic_load_explicit(&page->has_fine, memory_order_relaxed)) != 0) {
+                return true;
+            }
+        }
+        at += count;
+    }
+    return false;
+}
+
+bool block_words_places_any(const struct block_words_places *places, uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < places->region_count; i++) {
+        const struct region *region = places->regions + i;
+        const uint64_t from = max_u64(start, region->address);
+        const uint64_t to = min_u64(end, region->address + WORDS_REGION_BYTES);
+        if (from < to && has_any(places->fd, region, from, to)) {
+            return true;
+        }
+    }
+    return false;
+}

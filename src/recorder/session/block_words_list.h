@@ -41,3 +41,17 @@ MUST_USE enum err block_words_list(int words_fd,
                                    uint32_t process,
                                    const struct block_words_visitor *visitor,
                                    struct err_info *info);
+
+// Where a process has had blocks with words so far: where it has not, an allocator has something of
+// its own.
+struct block_words_places;
+
+// Find the regions of `process`, as above. ERR_NO_MEMORY, ERR_IO.
+MUST_USE enum err block_words_places_open(int words_fd,
+                                          uint64_t base,
+                                          uint32_t process,
+                                          struct block_words_places **out);
+void block_words_places_free(struct block_words_places *places);
+
+// Return whether a block has begun in the pages of a range; also if they cannot be read.
+bool block_words_places_any(const struct block_words_places *places, uint64_t start, uint64_t end);

@@ -259,6 +259,55 @@ static void entries_are_listed_in_order(void **state)
     free(found);
 }
 
+// Also where all have been freed since.
+static void places_are_where_blocks_have_been(void **state)
+{
+    (void)state;
+    static const struct word_block blocks[] = {
+        {.address = 0x10000000 + 0x5010, .size_bytes = 40, .row = 1},
+        {.address = 0x10000000 + 0x9100, .size_bytes = 300, .row = 1},
+        {.address = 0x10000000 + 0x20000, .size_bytes = 70000, .row = 1},
+        {.address = 0x10000000 + WORDS_REGION_BYTES, .size_bytes = 40, .row = 1},
+    };
+    static const struct {
+        uint64_t start;
+        uint64_t end;
+        bool is_any;
+    } cases[] = {
+        {0x10000000, 0x10005000, false},
+        {0x10000000, 0x10006000, true},
+        {0x10005000, 0x10006000, true},
+        {0x10006000, 0x10009000, false},
+        {0x10009000, 0x1000a000, true},
+        {0x10021000, 0x10000000 + WORDS_REGION_BYTES, false},
+        {0x10020000, 0x10021000, true},
+        {0x10021000, 0x10001000 + WORDS_REGION_BYTES, true},
+        {0x7f0000000000, 0x7f0000100000, false},
+        {0, UINT64_MAX, true},
+    };
+    int fd = words_file_new();
+    struct process_words *words = open_words(&fd, 1, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+        struct words_ended ended;
+        struct word_block taken;
+        assert_true(words_put(words, blocks + i, &ended));
+        assert_true(words_take(words, blocks[i].address, &taken));
+    }
+    struct block_words_places *places = NULL;
+    assert_int_equal(block_words_places_open(fd, 0, 1, &places), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (block_words_places_any(places, cases[i].start, cases[i].end) != cases[i].is_any) {
+            fail_msg("case %zu", i);
+        }
+    }
+    block_words_places_free(places);
+    assert_int_equal(block_words_places_open(fd, 0, 2, &places), ERR_OK); // another process
+    assert_false(block_words_places_any(places, 0, UINT64_MAX));
+    block_words_places_free(places);
+    assert_int_equal(block_words_places_open(-1, 0, 1, &places), ERR_IO);
+    (void)close(fd);
+}
+
 static void write_random(int fd, uint64_t offset, uint64_t count, uint64_t *random)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -328,6 +377,7 @@ int main(void)
         cmocka_unit_test(regions_are_listed_in_order),
         cmocka_unit_test(others_are_served_between_chunks),
         cmocka_unit_test(entries_are_listed_in_order),
+        cmocka_unit_test(places_are_where_blocks_have_been),
         cmocka_unit_test(a_scribbled_file_is_listed_within_bounds),
         cmocka_unit_test(a_short_file_is_an_error),
     };
