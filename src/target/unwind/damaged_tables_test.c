@@ -16,6 +16,7 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "base/page.h"
 #include "base/test_support/by_night.h"
 #include "target/unwind/cfi/cfi.h"
 #include "target/unwind/cfi/rule.h"
@@ -23,7 +24,7 @@
 #include "target/unwind/environment/module_table.h"
 
 #define DAMAGES_MAX 8u
-#define PAGE        ((size_t)4096)
+#define PAGE        PAGE_LARGEST // a part that is protected alone
 
 struct copy {
     struct eh_table table;

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "base/page_alloc.h"
+#include "base/page.h"
 #include "target/unwind/unwind.h"
 
 // On AArch64 the vDSO has no CFI since Linux 5.8.
@@ -151,16 +151,16 @@ static struct bytes build_id_of_page(uint8_t *page, uint64_t note_bytes, uint64_
         NOTE_BYTES = 36
     };
     const Elf64_Nhdr header = {.n_namesz = 4, .n_descsz = 20, .n_type = NT_GNU_BUILD_ID};
-    uint8_t *note = page + PAGE_GRAIN - NOTE_BYTES;
+    uint8_t *note = page + PAGE_LARGEST - NOTE_BYTES;
     memcpy(note, &header, sizeof(header));
     memcpy(note + sizeof(header), "GNU", 4);
     memset(note + sizeof(header) + 4, 0xab, 20);
     const Elf64_Phdr headers[] = {
-        {.p_type = PT_LOAD, .p_filesz = file_bytes, .p_memsz = PAGE_GRAIN},
-        {.p_type = PT_NOTE, .p_vaddr = PAGE_GRAIN - NOTE_BYTES, .p_filesz = note_bytes},
+        {.p_type = PT_LOAD, .p_filesz = file_bytes, .p_memsz = PAGE_LARGEST},
+        {.p_type = PT_NOTE, .p_vaddr = PAGE_LARGEST - NOTE_BYTES, .p_filesz = note_bytes},
     };
     const struct module_span span = {.start = (uint64_t)page,
-                                     .end = (uint64_t)page + PAGE_GRAIN,
+                                     .end = (uint64_t)page + PAGE_LARGEST,
                                      .bias = (uint64_t)page,
                                      .headers = {(const uint8_t *)headers, sizeof(headers)},
                                      .path = "page"};
@@ -172,21 +172,21 @@ static void notes_that_leave_their_segment_are_not_read(void **state)
 {
     (void)state;
     uint8_t *page =
-        mmap(NULL, 2 * PAGE_GRAIN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, 2 * PAGE_LARGEST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(page, MAP_FAILED);
-    assert_int_equal(mprotect(page + PAGE_GRAIN, PAGE_GRAIN, PROT_NONE), 0);
-    const struct bytes found = build_id_of_page(page, 36, PAGE_GRAIN);
+    assert_int_equal(mprotect(page + PAGE_LARGEST, PAGE_LARGEST, PROT_NONE), 0);
+    const struct bytes found = build_id_of_page(page, 36, PAGE_LARGEST);
     assert_int_equal(found.len, 20);
-    assert_ptr_equal(found.data, page + PAGE_GRAIN - 20);
-    assert_int_equal(build_id_of_page(page, 35, PAGE_GRAIN).len, 0); // its end is missing
-    assert_int_equal(build_id_of_page(page, 0, PAGE_GRAIN).len, 0);
-    const uint64_t too_long[] = {37, 40, PAGE_GRAIN, UINT64_MAX};
+    assert_ptr_equal(found.data, page + PAGE_LARGEST - 20);
+    assert_int_equal(build_id_of_page(page, 35, PAGE_LARGEST).len, 0); // its end is missing
+    assert_int_equal(build_id_of_page(page, 0, PAGE_LARGEST).len, 0);
+    const uint64_t too_long[] = {37, 40, PAGE_LARGEST, UINT64_MAX};
     for (size_t i = 0; i < ARRAY_LEN(too_long); i++) {
-        assert_int_equal(build_id_of_page(page, too_long[i], PAGE_GRAIN).len, 0);
+        assert_int_equal(build_id_of_page(page, too_long[i], PAGE_LARGEST).len, 0);
     }
-    assert_int_equal(build_id_of_page(page, 36, PAGE_GRAIN - 1).len, 0); // not all from the file
-    assert_int_equal(build_id_of_page(page, 36, PAGE_GRAIN - 36).len, 0);
-    assert_int_equal(munmap(page, 2 * PAGE_GRAIN), 0);
+    assert_int_equal(build_id_of_page(page, 36, PAGE_LARGEST - 1).len, 0); // not all from the file
+    assert_int_equal(build_id_of_page(page, 36, PAGE_LARGEST - 36).len, 0);
+    assert_int_equal(munmap(page, 2 * PAGE_LARGEST), 0);
 }
 
 static void a_note_may_be_the_first_header(void **state)
@@ -213,7 +213,7 @@ static void a_note_may_be_the_first_header(void **state)
 
 enum {
     FAR_PAGES = 6, // the last two cannot be read
-    FAR_OFFSET = 2 * PAGE_GRAIN,
+    FAR_OFFSET = 2 * PAGE_LARGEST,
 };
 
 // Make a module as BOLT does, with its program headers behind the first page.
@@ -224,11 +224,11 @@ static size_t far_headers(uint8_t *module, uint64_t offset, uint64_t load_vaddr,
                              .e_phentsize = sizeof(Elf64_Phdr),
                              .e_phnum = 2};
     const Elf64_Phdr headers[] = {
-        {.p_type = PT_LOAD, .p_vaddr = 0x10000, .p_filesz = PAGE_GRAIN},
+        {.p_type = PT_LOAD, .p_vaddr = 0x10000, .p_filesz = PAGE_LARGEST},
         {.p_type = PT_LOAD,
          .p_offset = FAR_OFFSET,
          .p_vaddr = load_vaddr,
-         .p_filesz = 2 * PAGE_GRAIN},
+         .p_filesz = 2 * PAGE_LARGEST},
     };
     memcpy(module, &file, sizeof(file));
     memcpy(module + FAR_OFFSET, headers, sizeof(headers));
@@ -247,27 +247,27 @@ static void headers_may_be_behind_the_first_page(void **state)
         uint64_t end;
         bool is_found;
     } cases[] = {
-        {FAR_OFFSET, 0x10000 + FAR_OFFSET, (uint64_t)FAR_PAGES * PAGE_GRAIN, true},
+        {FAR_OFFSET, 0x10000 + FAR_OFFSET, (uint64_t)FAR_PAGES * PAGE_LARGEST, true},
         {FAR_OFFSET, 0x10000 + FAR_OFFSET, UINT64_MAX, true},
         {FAR_OFFSET, 0x10000 + FAR_OFFSET, FAR_OFFSET + 2 * sizeof(Elf64_Phdr), true},
         {FAR_OFFSET, 0x10000 + FAR_OFFSET, FAR_OFFSET + 2 * sizeof(Elf64_Phdr) - 1, false},
         {FAR_OFFSET, 0x10000 + FAR_OFFSET, FAR_OFFSET - 1, false},
-        {FAR_OFFSET, 0x10000 + FAR_OFFSET + PAGE_GRAIN, UINT64_MAX, false}, // mapped elsewhere
+        {FAR_OFFSET, 0x10000 + FAR_OFFSET + PAGE_LARGEST, UINT64_MAX, false}, // mapped elsewhere
         {FAR_OFFSET + 4, 0x10000 + FAR_OFFSET, UINT64_MAX, false},
-        {4 * PAGE_GRAIN, 0x10000 + FAR_OFFSET, UINT64_MAX, false}, // a hole
-        {4 * PAGE_GRAIN - 64, 0x10000 + FAR_OFFSET, UINT64_MAX, false},
+        {4 * PAGE_LARGEST, 0x10000 + FAR_OFFSET, UINT64_MAX, false}, // a hole
+        {4 * PAGE_LARGEST - 64, 0x10000 + FAR_OFFSET, UINT64_MAX, false},
         {UINT64_MAX - 7, 0x10000 + FAR_OFFSET, UINT64_MAX, false},
     };
-    uint8_t *module = mmap(NULL, (size_t)FAR_PAGES * PAGE_GRAIN, PROT_READ | PROT_WRITE,
+    uint8_t *module = mmap(NULL, (size_t)FAR_PAGES * PAGE_LARGEST, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(module, MAP_FAILED);
-    assert_int_equal(mprotect(module + 4 * PAGE_GRAIN, 2 * PAGE_GRAIN, PROT_NONE), 0);
+    assert_int_equal(mprotect(module + 4 * PAGE_LARGEST, 2 * PAGE_LARGEST, PROT_NONE), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const size_t want = cases[i].is_found ? 2 * sizeof(Elf64_Phdr) : 0;
         assert_int_equal(far_headers(module, cases[i].offset, cases[i].load_vaddr, cases[i].end),
                          want);
     }
-    assert_int_equal(munmap(module, (size_t)FAR_PAGES * PAGE_GRAIN), 0);
+    assert_int_equal(munmap(module, (size_t)FAR_PAGES * PAGE_LARGEST), 0);
 }
 
 static void lists_follow_what_is_loaded(void **state)

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "base/page_alloc.h"
+#include "base/page.h"
 #include "target/unwind/environment/self_memory.h"
 
 struct region {
@@ -102,11 +102,12 @@ static void threads_of_every_kind_of_stack(void **state)
         assert_int_equal(pthread_attr_init(&attributes), 0);
         void *memory = NULL;
         if (own) { // with an unreadable page below, as a guard
-            memory =
-                mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            memory = mmap(NULL, size + PAGE_LARGEST, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             assert_true(memory != MAP_FAILED);
-            assert_int_equal(mprotect(memory, 4096, PROT_NONE), 0);
-            assert_int_equal(pthread_attr_setstack(&attributes, (char *)memory + 4096, size), 0);
+            assert_int_equal(mprotect(memory, PAGE_LARGEST, PROT_NONE), 0);
+            assert_int_equal(
+                pthread_attr_setstack(&attributes, (char *)memory + PAGE_LARGEST, size), 0);
         } else if (sizes[i / 2] != 0) {
             assert_int_equal(pthread_attr_setstacksize(&attributes, size), 0);
         }
@@ -116,7 +117,7 @@ static void threads_of_every_kind_of_stack(void **state)
         assert_int_equal(pthread_join(thread, NULL), 0);
         (void)pthread_attr_destroy(&attributes);
         if (own) {
-            assert_int_equal(munmap(memory, size + 4096), 0);
+            assert_int_equal(munmap(memory, size + PAGE_LARGEST), 0);
         }
         if (!good) {
             fail_msg("stack of %zu bytes, own memory: %d", size, own);
@@ -172,19 +173,19 @@ static void the_checked_reader_stops_at_every_edge(void **state)
 {
     (void)state;
     char *pages =
-        mmap(NULL, 3 * PAGE_GRAIN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, 3 * PAGE_LARGEST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(pages != MAP_FAILED);
-    memset(pages, 7, 3 * PAGE_GRAIN);
-    assert_int_equal(mprotect(pages + 2 * PAGE_GRAIN, PAGE_GRAIN, PROT_NONE), 0);
+    memset(pages, 7, 3 * PAGE_LARGEST);
+    assert_int_equal(mprotect(pages + 2 * PAGE_LARGEST, PAGE_LARGEST, PROT_NONE), 0);
     const struct {
         uint64_t addr;
         bool readable;
     } cases[] = {
         {(uint64_t)pages, true},
-        {(uint64_t)pages + 4092, true},
-        {(uint64_t)pages + 8184, true},
-        {(uint64_t)pages + 8185, false},
-        {(uint64_t)pages + 8192, false},
+        {(uint64_t)pages + PAGE_LARGEST - 4, true},
+        {(uint64_t)pages + 2 * PAGE_LARGEST - 8, true},
+        {(uint64_t)pages + 2 * PAGE_LARGEST - 7, false},
+        {(uint64_t)pages + 2 * PAGE_LARGEST, false},
         {(uint64_t)pages + 3, true},
         {0, false},
         {UINT64_MAX - 3, false},
@@ -192,9 +193,10 @@ static void the_checked_reader_stops_at_every_edge(void **state)
         {(uint64_t)1 << 47, false},
     };
     const struct stack_bounds unknown = {0};
-    const struct stack_bounds first_page = {.low = (uint64_t)pages, .top = (uint64_t)pages + 4096};
+    const struct stack_bounds first_part = {.low = (uint64_t)pages,
+                                            .top = (uint64_t)pages + PAGE_LARGEST};
     for (size_t i = 0; i < ARRAY_LEN(cases) * 4; i++) {
-        struct self_memory memory = self_memory_over(i % 2 == 0 ? &unknown : &first_page);
+        struct self_memory memory = self_memory_over(i % 2 == 0 ? &unknown : &first_part);
         memory.reader.is_guess = i >= ARRAY_LEN(cases) * 2;
         uint64_t word = 0;
         bool got = memory.reader.read(&memory.reader, cases[i / 2 % ARRAY_LEN(cases)].addr, &word);
@@ -203,7 +205,7 @@ static void the_checked_reader_stops_at_every_edge(void **state)
             fail_msg("case %zu: %d, %#llx", i / 2, got, (unsigned long long)word);
         }
     }
-    assert_int_equal(munmap(pages, 3 * PAGE_GRAIN), 0);
+    assert_int_equal(munmap(pages, 3 * PAGE_LARGEST), 0);
 }
 
 // Readable memory far below a stack is another mapping, however near it is: a stack grows by
