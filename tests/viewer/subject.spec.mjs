@@ -2,6 +2,8 @@
 // From a finding to its place: cards select their subject, menus act on a name, tables find a text, and single blocks
 // and mappings are listed.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 import { readCsv, recordLeaky, recordSource, recordUnseen, someOf, withStage } from './support.mjs';
 
@@ -54,6 +56,24 @@ describe('a card', () => {
     await viewer.idle();
     assert.match(await page.locator('.legend [aria-current=true]').innerText(), /remember_client/);
     assert.ok((await page.locator('.legend-aside').count()) > 0);
+  });
+});
+
+describe('the tooltip of a frame', () => {
+  it('has the file and line of a call, the module and costs', async () => {
+    await viewer.open('#/flame?cost=peak_bytes');
+    const source = fs.readFileSync(path.join(import.meta.dirname, 'leaky.c'), 'utf8').split('\n');
+    const box = await page.getByTestId('flame-box').boundingBox();
+    for (const [row, name, call] of [[1, 'main', /(parse_request|remember_client|fill_cache)\(.*\);/], [2, 'fill_cache', /my_alloc\(1 << 20\)/]]) {
+      await page.mouse.move(box.x + 40, box.y + row * 20 + 10);
+      const tip = page.locator('.flame-tip', { hasText: new RegExp(`^${name}leaky`) });
+      await tip.waitFor();
+      const [title, place, module, peak] = await tip.locator('div').allInnerTexts();
+      assert.equal(title, name);
+      assert.match(source[Number(/^leaky\.c:(\d+)$/.exec(place)[1]) - 1], call);
+      assert.ok(module.endsWith('/leaky'), module);
+      assert.match(peak, /^Peak: 8\.\d\d MiB \([\d,]+ B\), \d+(\.\d)?%$/);
+    }
   });
 });
 

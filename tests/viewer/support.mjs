@@ -62,11 +62,27 @@ function buildSource(source, program) {
   builds.set(source, fs.readFileSync(program));
 }
 
+const recordings = new Map();
+
+/** Puts the recording called `key` at `file`; `make` makes it once for all specs of a process, as programs run at their pace. */
+function recordOnce(key, file, make) {
+  if (recordings.has(key)) {
+    fs.writeFileSync(file, recordings.get(key));
+  } else {
+    make();
+    recordings.set(key, fs.readFileSync(file));
+  }
+  return file;
+}
+
 /** The workload's recording; with `arguments` as its command line. */
 export function recordWorkload(folder, name, programArguments = [], options = []) {
   const program = path.join(folder, 'workload');
   buildSource('workload.cpp', program);
-  return recordPaced(() => record(folder, name, [program, ...programArguments], options), isPacedWorkload);
+  const command = [program, ...programArguments];
+  return recordOnce(JSON.stringify(['workload', programArguments, options]), path.join(folder, name), () => {
+    recordPaced(() => record(folder, name, command, options), isPacedWorkload);
+  });
 }
 
 /** A recording of a program of one source file beside this one. */
@@ -162,23 +178,28 @@ export function recordTurns(folder, name) {
   return record(folder, name, ['/bin/sh', '-c', 'for i in 1 2 3; do perl -e \'@a = map { $_ x 100 } 1 .. 2000; kill 9, $$\'; done; true']);
 }
 
-/** Everything in it that can have a name has one that is an attack. */
-export function recordHostile(folder) {
-  const names = JSON.parse(fs.readFileSync(path.join(here, 'hostile_names.json'), 'utf8'));
+/** A program in which everything that can have a name has one that is an attack. */
+function buildHostile(folder, names) {
   const object = path.join(folder, 'hostile.o');
   const place = path.join(folder, 'place.o');
   const program = path.join(folder, '<img src=x onerror=alert(11)>');
+  if (fs.existsSync(program)) {
+    return program;
+  }
   run('cc', ['-O1', '-g0', '-c', '-o', object, path.join(here, 'hostile.c')]);
   run('cc', ['-O1', '-g', '-c', '-o', place, path.join(here, 'hostile_place.c')]);
-  const renames = names.flatMap((name, i) => ['--redefine-sym', `hostile_${i}=${name}`]);
-  run('objcopy', [...renames, object]);
+  run('objcopy', [...names.flatMap((name, i) => ['--redefine-sym', `hostile_${i}=${name}`]), object]);
   run('cc', ['-pthread', '-o', program, object, place]);
-  const command = [program, '<script>alert(10)</script>'];
-  return {
-    file: record(folder, '"><svg onload=alert(12)>.cairn', command),
-    old: record(folder, '"><svg onload=alert(13)>.cairn', command),
-    names,
-  };
+  return program;
+}
+
+/** Its recording, and another one of it. */
+export function recordHostile(folder) {
+  const names = JSON.parse(fs.readFileSync(path.join(here, 'hostile_names.json'), 'utf8'));
+  const [file, old] = ['"><svg onload=alert(12)>.cairn', '"><svg onload=alert(13)>.cairn'].map((name) => recordOnce(name, path.join(folder, name), () => {
+    record(folder, name, [buildHostile(folder, names), '<script>alert(10)</script>']);
+  }));
+  return { file, old, names };
 }
 
 /** Records a program that runs until its input ends; waits for the first state of the file. */

@@ -23,4 +23,7 @@ it('adds up the areas of a call site, of a file, and of a kind', () => {
 
 it('leaves out what has no memory', () => {
   expect(ownersOf({ ...TABLE, count: 1, rss_bytes: [0], virtual_bytes: [0], swap_bytes: [0] })).toEqual([]);
+  const [, gone] = ownersOf({ ...TABLE, count: 2, rss_bytes: [10, 0], virtual_bytes: [20, 0] });
+  expect(gone).toBeUndefined();
+  expect(ownersOf({ ...TABLE, rss_bytes: [10, 5, 30, 8, 0, 4], virtual_bytes: [20, 5, 30, 8, 0, 4] })[2]?.areas).toBe(2);
 });

@@ -1,5 +1,5 @@
 // Mappings added up by who asked for them: a call site of the program, else the file, else the kind. Pure.
-import { at } from '../base/columns';
+import { at, range } from '../base/columns';
 
 export interface MappingTable {
   readonly count: number;
@@ -31,10 +31,15 @@ function keyOf(table: MappingTable, row: number): string {
   return location === null ? `${isFile ? path : ''}\n${table.kind[row] ?? ''}` : `#${location}`;
 }
 
+/** Whether a row has any memory: some are of areas that were gone when they were read. */
+export function hasMemory(table: MappingTable, row: number): boolean {
+  return at(table.virtual_bytes, row) + at(table.rss_bytes, row) + at(table.swap_bytes, row) > 0;
+}
+
 /** The owners with any memory, the largest resident one first. */
 export function ownersOf(table: MappingTable): readonly Owner[] {
   const owners = new Map<string, Owner>();
-  for (let row = 0; row < table.count; row++) {
+  for (const row of range(table.count).filter((each) => hasMemory(table, each))) {
     const key = keyOf(table, row);
     const path = table.path[row] ?? '';
     const known = owners.get(key) ?? { location: table.location[row] ?? null, path: path.startsWith('/') ? path : '', kind: table.kind[row] ?? '', areas: 0, rss: 0, virtual: 0, swap: 0 };
@@ -46,5 +51,5 @@ export function ownersOf(table: MappingTable): readonly Owner[] {
       swap: known.swap + at(table.swap_bytes, row),
     });
   }
-  return [...owners.values()].filter((owner) => owner.rss + owner.virtual + owner.swap > 0).sort((a, b) => b.rss - a.rss || b.virtual - a.virtual);
+  return [...owners.values()].sort((a, b) => b.rss - a.rss || b.virtual - a.virtual);
 }

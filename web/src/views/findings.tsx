@@ -30,10 +30,13 @@ interface Kind {
   readonly cost?: CostKey;
 }
 
+const WHY: Link = { label: 'Why the peak', to: (name) => ({ view: 'peak', ...asSubject(name) }) };
 const FLAME: Link = { label: 'Flame graph', to: (name) => ({ view: 'flame', cost: 'peak_bytes', search: name.full }) };
 const LEAKS: Link = { label: 'Leaks', to: (name) => ({ view: 'leaks', leaks_by: 'call_site', growth: '', ...asSubject(name) }) };
 const OVER_TIME: Link = { label: 'Over time', to: (name) => ({ view: 'charts', chart: 'live_bytes', by: 'call_site', ...asSubject(name) }) };
 const RSS: Link = { label: 'RSS', to: (name) => ({ view: 'rss', ...asSubject(name) }) };
+
+const BOTTOM_UP: Link = { label: 'Bottom-up', to: (name) => ({ view: 'bottom-up', cost: 'peak_bytes', ...asSubject(name) }) };
 
 /** By what the report says to look at: churn is of three sorts. */
 const CHURN: Readonly<Record<string, Link>> = {
@@ -42,7 +45,7 @@ const CHURN: Readonly<Record<string, Link>> = {
 };
 
 const KINDS: Readonly<Record<string, Kind>> = {
-  peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: (name) => ({ view: 'peak', ...asSubject(name) }) }, FLAME], cost: 'peak_bytes' },
+  peak: { title: 'Holds the peak', whole: 'of the peak', links: [WHY, FLAME], cost: 'peak_bytes' },
   growth: { title: 'Grows', whole: 'of what is live at the end', links: [LEAKS, OVER_TIME], cost: 'live_bytes' },
   unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS], cost: 'live_bytes' },
   churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: (name) => ({ view: 'bottom-up', cost: 'temporary', ...asSubject(name) }) }], cost: 'allocated_bytes' },
@@ -85,12 +88,18 @@ function whoOf(ids: { readonly pid: readonly number[]; readonly thread_id: reado
   return id === 0 ? '' : String(id);
 }
 
-/** A card; `children`: its figures. */
-function Card(props: { readonly finding: Finding; readonly kind: Kind; readonly verdict: string; readonly hasRise: boolean; readonly children: ComponentChildren }): JSX.Element {
+/** Whether a call site is in the list of what gained before the peak. */
+function hasGained(summary: Summary, location: number | null | undefined): boolean {
+  const sites = summary.findings.peak_rise?.sites;
+  return sites !== undefined && location !== null && location !== undefined && sites.location.includes(location);
+}
+
+/** A card; `hasGained`: its call site is a row of Peak. `children`: its figures. */
+function Card(props: { readonly finding: Finding; readonly kind: Kind; readonly verdict: string; readonly hasGained: boolean; readonly children: ComponentChildren }): JSX.Element {
   const { finding, kind, verdict } = props;
   const { id, name, who } = finding;
   const churn = id === 'churn' ? CHURN[finding.look] : undefined;
-  const links = (churn === undefined ? kind.links : [churn]).filter((link) => link.to(name, who).view !== 'peak' || props.hasRise);
+  const links = (churn === undefined ? kind.links : [churn]).map((link) => (link === WHY && !props.hasGained ? BOTTOM_UP : link));
   return (
     <li class={`card card-${id}${verdict === '' ? '' : ` card-${verdict}`}`} data-testid={`finding-${id}`}>
       <h2 class="card-title">
@@ -130,7 +139,7 @@ function PlainCard(props: { readonly summary: Summary; readonly row: number }): 
   const whole = at(items.whole_bytes, row);
   const finding = { id, look: items.look[row] ?? '', confidence: items.confidence[row] ?? '', sentence: items.sentence[row] ?? '', name: locationName(code, items.location[row]), who: whoOf(items, row) };
   return (
-    <Card finding={finding} kind={kind} verdict="" hasRise={findings.peak_rise !== null}>
+    <Card finding={finding} kind={kind} verdict="" hasGained={hasGained(props.summary, items.location[row])}>
       <p class="card-figure">
         <span>
           {items.lower_limit?.[row] === 1 ? `at least ${formatBytes(bytes)}` : formatBytes(bytes)}
@@ -171,7 +180,7 @@ function ChangedCard(props: { readonly summary: Summary; readonly changes: Chang
   const sentence = `${verdict === 'gone' ? 'Was: ' : ''}${changes.sentence[row] ?? ''}`;
   const finding = { id, look: changes.look[row] ?? '', confidence: changes.confidence[row] ?? '', sentence, name: locationName(summary.code, changes.location[row]), who: whoOf(changes, row) };
   return (
-    <Card finding={finding} kind={useKind(id)} verdict={verdict} hasRise={summary.findings.peak_rise !== null}>
+    <Card finding={finding} kind={useKind(id)} verdict={verdict} hasGained={hasGained(summary, changes.location[row])}>
       <p class="card-figure">
         <span>{changeFigure(changes, row)}</span>
         {before === null && now === null ? null : <span class="card-share">{`${text(before)} before, ${text(now)} now`}</span>}

@@ -5,7 +5,7 @@ import type { Rss } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatCount, formatMs, formatPercent } from '../base/format';
 import { baseName, locationName, NO_CODE, type CodeName } from '../model/code';
-import { ownersOf, type Owner } from '../model/mapping-owners';
+import { hasMemory, ownersOf, type Owner } from '../model/mapping-owners';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { useCodeMenu } from './code-menu';
@@ -110,7 +110,7 @@ function EachTable(props: { readonly answer: Rss }): JSX.Element {
   const { answer } = props;
   const { mappings, code } = answer;
   const rows = range(mappings.count)
-    .filter((row) => at(mappings.virtual_bytes, row) + at(mappings.rss_bytes, row) + at(mappings.swap_bytes, row) > 0)
+    .filter((row) => hasMemory(mappings, row))
     .sort((a, b) => at(mappings.rss_bytes, b) - at(mappings.rss_bytes, a));
   const [selected, setSelected] = useState(-1);
   const columns: readonly Column[] = [
