@@ -205,7 +205,7 @@ def test_what_cannot_be_read_is_said(scratch):
     assert "could not be read" in " ".join(shown.partition("DATA QUALITY")[2].split())
 
 
-@pytest.mark.parametrize("who", ["child", "memory"])
+@pytest.mark.parametrize("who", ["child", "memory", "number"])
 @pytest.mark.parametrize("options", [[], ["--all-allocators"], None], ids=["preloaded", "injected", "attached"])
 def test_a_process_whose_first_event_comes_late_is_recorded(scratch, who, options):
     """It was forked by one that has ended, or executed from a file without a path."""

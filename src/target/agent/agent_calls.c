@@ -265,29 +265,43 @@ static uint64_t note_exec(struct session_header *session, const char *path, char
     return exec_note_put(session, &notice, &is_traced);
 }
 
-static const char *path_of_exec(const struct agent_call *call,
-                                enum agent_hook hook,
-                                char name[static EXEC_PATH_BYTES_MAX])
+// Return the path that an exec with these arguments means.
+static const char *
+path_of_exec(const uint64_t *arguments, enum agent_hook hook, char name[static EXEC_PATH_BYTES_MAX])
 {
-    const uint64_t *a = call->arguments;
-    const char *path = (const char *)a[agent_hook_shape(hook).block_argument];
-    return hook == AGENT_FEXECVE    ? exec_path_of((int)a[0], "", name)
-           : hook == AGENT_EXECVEAT ? exec_path_of((int)a[0], path, name)
+    const char *path = (const char *)arguments[agent_hook_shape(hook).block_argument];
+    return hook == AGENT_FEXECVE    ? exec_path_of((int)arguments[0], "", name)
+           : hook == AGENT_EXECVEAT ? exec_path_of((int)arguments[0], path, name)
                                     : path;
 }
 
-// The new program does not have the agent. Also called by children of vfork.
-uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook)
+// Note an exec, make the call, which returns only to fail, and take the note back. The new program
+// does not have the agent. Also called by children of vfork.
+static uint64_t
+execute(const struct agent_call *call, const uint64_t *arguments, enum agent_hook hook)
 {
     struct session_header *session = followed_session();
     char name[EXEC_PATH_BYTES_MAX];
+    const char *path = session != NULL ? path_of_exec(arguments, hook, name) : NULL;
     const uint8_t path_argument = agent_hook_shape(hook).block_argument;
-    const char *path = session != NULL ? path_of_exec(call, hook, name) : NULL;
-    char *const *variables = (char *const *)call->arguments[path_argument + 2];
+    char *const *variables = (char *const *)arguments[path_argument + 2];
     const uint64_t number = path != NULL ? note_exec(session, path, variables) : 0;
-    const uint64_t result = agent_call_original(call); // returns only to fail
+    const uint64_t result = agent_call_original(call);
     exec_note_take_back(session, number);
     return result;
+}
+
+uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook)
+{
+    return execute(call, call->arguments, hook);
+}
+
+// Return the function that makes that system call; AGENT_SYSCALL: none that executes a program.
+static enum agent_hook exec_of_number(uint64_t number)
+{
+    return number == SYS_execve     ? AGENT_EXECVE
+           : number == SYS_execveat ? AGENT_EXECVEAT
+                                    : AGENT_SYSCALL;
 }
 
 // An entry that may jump cannot return 0 itself.
@@ -302,6 +316,10 @@ uint64_t agent_on_confinement(struct agent_call *call, enum agent_hook hook)
 {
     const uint64_t *a = call->arguments;
     const uint64_t original = agent_patch_of(call)->original;
+    const enum agent_hook exec = hook == AGENT_SYSCALL ? exec_of_number(a[0]) : AGENT_SYSCALL;
+    if (UNLIKELY(exec != AGENT_SYSCALL)) {
+        return execute(call, a + 1, exec); // not 0, because it has failed
+    }
     const enum confinement kind = hook == AGENT_PRCTL ? confinement_of_prctl(a[0], a[1])
                                                       : confinement_of_syscall(a[0], a[1], a[2]);
     if (LIKELY(kind == CONFINEMENT_NONE) || !agent_is_enabled()) {

@@ -6,11 +6,13 @@
 // ended, or by "memory", which is its own executable in a file that has no path (memfd_create).
 #define _GNU_SOURCE 1
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,7 +47,7 @@ static int leave_child(void)
     return take_blocks();
 }
 
-static int execute_memory(void)
+static int execute_memory(bool by_number)
 {
     struct stat status;
     char *const arguments[] = {"late_first", "blocks", NULL};
@@ -55,7 +57,11 @@ static int execute_memory(void)
         sendfile(to, from, NULL, (size_t)status.st_size) != status.st_size) {
         return 2;
     }
-    (void)fexecve(to, arguments, environ);
+    if (by_number) {
+        (void)syscall(SYS_execveat, to, "", arguments, environ, AT_EMPTY_PATH);
+    } else {
+        (void)fexecve(to, arguments, environ);
+    }
     return 3;
 }
 
@@ -69,5 +75,5 @@ int main(int count, char **arguments)
     if (write(STDOUT_FILENO, "ready\n", 6) != 6 || read(STDIN_FILENO, &byte, 1) != 1) {
         return 1;
     }
-    return strcmp(who, "child") == 0 ? leave_child() : execute_memory();
+    return strcmp(who, "child") == 0 ? leave_child() : execute_memory(strcmp(who, "number") == 0);
 }

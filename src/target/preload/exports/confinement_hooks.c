@@ -18,7 +18,8 @@
 // Landlock), the loader reports that in their output. So our variables leave `environ`. The hooks
 // of exec put them back where that helps (exec_plan.h).
 //
-// All other uses of prctl and syscall are passed on by a jump, so that a caller of clone or vfork
+// A program that syscall() executes passes the hooks of the functions for that (exec_hooks.c). All
+// other uses of prctl and syscall are passed on by a jump, so that a caller of clone or vfork
 // by syscall() gets its own return address. The file is compiled with -O2 in any build. Context: T,
 // any caller.
 #include <stdbool.h>
@@ -38,6 +39,9 @@
 EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f);
 EXPORT int chroot(const char *path);
+EXPORT int execve(const char *path, char *const *argv, char *const *environment);
+EXPORT int
+execveat(int folder, const char *path, char *const *argv, char *const *environment, int flags);
 extern char **environ;
 
 // Whether `environ` is this process's own. A child of vfork has its parent's.
@@ -124,6 +128,12 @@ EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f)
     }
     if (UNLIKELY(takes_files_away(number))) {
         return move_by_syscall(number, a, b);
+    }
+    if (UNLIKELY(number == SYS_execve)) {
+        return execve((const char *)a, (char *const *)b, (char *const *)c);
+    }
+    if (UNLIKELY(number == SYS_execveat)) {
+        return execveat((int)a, (const char *)b, (char *const *)c, (char *const *)d, (int)e);
     }
     return g_real_process.syscall(number, a, b, c, d, e, f);
 }
