@@ -16,7 +16,7 @@
 
 enum {
     TURN_MS = 1,          // between two looks at the lanes
-    REST_TURN_MS = 8,     // at most, while nothing is recorded
+    REST_TURN_MS = 8,     // while nothing is recorded: most work is over before
     HELD_UP_MS = 10000,   // some ten times what a long map takes
     LIMIT_MS = 60000,     // also of work that could go on
     LAST_LIMIT_MS = 300,  // when recording ends
@@ -76,12 +76,10 @@ enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *wo
     const uint64_t end_ms = clock_monotonic_ms() + (is_ending ? LAST_LIMIT_MS : LIMIT_MS);
     const uint64_t look_ms = clock_monotonic_ms() + HELD_UP_MS;
     s->has_work_aside = true;
-    uint64_t turn_ms = TURN_MS;
-    while (!aside_await(aside, turn_ms * NS_PER_MS)) {
+    while (!aside_await(aside, (s->rest.is_resting ? REST_TURN_MS : TURN_MS) * NS_PER_MS)) {
         if (s->clock.is_running && !is_ending) {
             serve(s);
         }
-        turn_ms = s->rest.is_resting ? min_u64(turn_ms * 2, REST_TURN_MS) : TURN_MS;
         const uint64_t now_ms = clock_monotonic_ms();
         const bool is_late = now_ms > end_ms ||
                              (now_ms > look_ms && aside_held_up_ns(aside) > HELD_UP_MS * NS_PER_MS);

@@ -9,12 +9,13 @@
 // main thread polls what may happen, and the clock's thread sleeps in the futex that recorded
 // threads wake. So an idle recorder wakes once a second, for looks at the processes' memory. What
 // has a time of its own, such as the end of --duration, limits the sleep. A process that may make
-// no system call to wake the recorder (confinement.h) counts its wish, and the main thread looks 25
-// times a second whether it has.
+// no system call to wake the recorder (confinement.h) counts its wish, and the main thread looks
+// whether it has: at first 25 times a second, and later the less the longer nothing has come, down
+// to once a second.
 //
 // Processes may be read aside (recorder_aside.c) during a rest: then lanes are read as ever, and a
-// process that asks for the session's memory ends the rest. But no rest begins in such a pass, nor
-// a long sleep: its `now_ms` is of before the reading.
+// process that asks for the session's memory ends the rest. But no rest begins in such a pass: its
+// `now_ms` is of before the reading.
 //
 // Invariant: while the clock rests, nothing waits for the recorder: a thread that is about to wait
 // wakes it first, and it does not begin to rest before it has answered.
@@ -30,7 +31,8 @@ enum {
     SETTLE_MS = 2, // more than a millisecond, whatever fractions were cut off
     SLEEP_MS = 1000,
     FIRST_SLEEP_MS = 250,  // the looks at threads without events come after 200 (drain_lane_look)
-    CONFINED_LOOK_MS = 40, // far less than what threads without a clock wait (recorder_liveness)
+    CONFINED_LOOK_MS = 40, // to begin with; less than what threads wait (recorder_liveness)
+    REST_LOOKS = 4,        // a confined thread waits at most for such a part of the rest
     WATCHED_MAX = 64,      // what is beyond is seen after SLEEP_MS
 };
 
@@ -141,9 +143,12 @@ void recorder_rest_begin_pass(struct recorder_state *s)
 }
 
 // Sleep, and look meanwhile whether a thread that cannot wake the clock's has ended the rest.
-static void sleep_for(struct recorder_state *s, uint64_t sleep_ms)
+static void sleep_for(struct recorder_state *s, uint64_t sleep_ms, uint64_t now_ms)
 {
-    const uint64_t look_ms = drain_has_confined(&s->drain) ? CONFINED_LOOK_MS : sleep_ms;
+    const uint64_t rested_ms = excess_u64(now_ms, s->rest.began_ms);
+    const uint64_t look_ms = drain_has_confined(&s->drain)
+                                 ? max_u64(rested_ms / REST_LOOKS, CONFINED_LOOK_MS)
+                                 : sleep_ms;
     while (!poll_all(s, min_u64(sleep_ms, look_ms)) && sleep_ms > look_ms) {
         sleep_ms -= look_ms;
         recorder_rest_begin_pass(s);
@@ -184,12 +189,18 @@ bool recorder_rest_sleep(struct recorder_state *s, bool is_busy, uint64_t now_ms
     }
     proc_sampler_set_rest(&s->sampler, rest->is_resting, now_ms);
     s->memory_snapshots.is_resting = proc_sampler_is_at_rest(&s->sampler);
+    if (rest->is_resting && rest->has_read) {
+        recorder_rest_begin_pass(s);
+        now_ms = session_clock_now(&s->clock);
+    }
     if (rest->is_resting) {
-        const bool has_settled = !rest->has_read && now_ms >= rest->began_ms + SETTLE_MS;
+        // A snapshot of this pass is judged by what another one finds.
+        const bool has_settled =
+            now_ms >= rest->began_ms + SETTLE_MS && !(rest->has_read && s->unjudged_ms != 0);
         if (has_settled) { // nothing was under way at the latest snapshot
             recorder_breakdown_judge_now(s);
         }
-        sleep_for(s, has_settled ? sleep_ms_of(s, now_ms) : SETTLE_MS);
+        sleep_for(s, has_settled ? sleep_ms_of(s, now_ms) : SETTLE_MS, now_ms);
     }
     rest->has_read = false;
     return rest->is_resting;

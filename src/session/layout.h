@@ -35,7 +35,7 @@
 #include "session/session_env.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        22
+#define SESSION_VERSION        23
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -223,6 +223,10 @@ struct session_header {
     uint32_t main_pid;
 
     uint64_t clock_start_ns; // R: CLOCK_MONOTONIC when clock_ms was 0
+
+    // R: the id of its clock's thread while that runs. The kernel adds FUTEX_OWNER_DIED when it is
+    // killed, so that a thread sees that without a system call.
+    _Atomic uint32_t recorder_life;
 
     // R: the value of CAIRN_SESSION, ended by a zero byte: processes that the session was mapped
     // for find its memory by it.

@@ -21,7 +21,7 @@
 // recorded. By then every later r2 reads the word of w2 or a newer one. If a thread could not be
 // seen for so long, its event waits for R's next pass, at most a second; it is not lost. A process
 // whose threads may not wake R says so (PROCESS_CONFINED): its threads only add to recorder_wake,
-// and R looks at that several times a second (recorder_rest.c). Without the system's clock they
+// and R looks at that now and then (recorder_rest.c). Without the system's clock they
 // date their first events with the time of R's latest look.
 //
 // Context: T and H, async-signal-safe; one or two system calls; errno is kept.

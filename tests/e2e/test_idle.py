@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, environment, truth_of
 from collector import Collector
 from conversation import ctl
 from test_oom_guard import Group
@@ -119,8 +119,8 @@ class Sleeping:
 class Window:
     """The readings of the last so many seconds of a recorder."""
 
-    def __init__(self, sleeping, seconds, wakes=WAKES_PER_SECOND):
-        self.sleeping, self.seconds, self.wakes = sleeping, seconds, wakes
+    def __init__(self, sleeping, seconds):
+        self.sleeping, self.seconds = sleeping, seconds
         self.readings = [(time.monotonic(), *sleeping.cost())]
 
     def is_cheap(self):
@@ -129,7 +129,7 @@ class Window:
         while self.readings[-1][0] - self.readings[1][0] >= self.seconds:
             self.readings.pop(0)
         passed, wakes, processor = self.cost()
-        return (passed >= self.seconds and wakes <= self.wakes * passed and
+        return (passed >= self.seconds and wakes <= WAKES_PER_SECOND * passed and
                 processor <= PART_OF_A_PROCESSOR * passed)
 
     def cost(self):
@@ -143,7 +143,7 @@ class Window:
 def await_idle(windows):
     """Some window of each is as cheap as promised; the first ones have the recording's beginning, and the writers of
     early checkpoints."""
-    end = time.monotonic() + DEADLINE_SECONDS
+    end = time.monotonic() + 2 * DEADLINE_SECONDS
     while windows:
         time.sleep(0.5)  # what is measured is time
         cheap = [window for window in windows if window.is_cheap()]
@@ -166,42 +166,45 @@ def no_other_test_asks_our_recorders():
             fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
 
 
-@pytest.mark.parametrize("threads, options", [(0, []), (4, SAMPLE)], ids=["one thread", "sampled threads"])
-def test_an_idle_program_costs_next_to_nothing(scratch, threads, options):
-    with Sleeping(scratch, threads, options) as sleeping:
-        sleeping.assert_idle(3)
-        sleeping.do("a")  # and is recorded when it goes on
-        recording = sleeping.end()
-        recording.assert_whole()
-        assert recording.totals["allocations"] >= (2 + threads if options != SAMPLE else 1)
+def begin_each_way(stack, scratch, collector):
+    """Programs that sleep, by name, and how many blocks they have allocated while they were recorded."""
+    def begin(name, before, *arguments, command=None, **named):
+        folder = scratch / name.replace(" ", "_")
+        folder.mkdir()
+        begun[name] = before, stack.enter_context(Sleeping(folder, *arguments, **named))
+        if command is not None:
+            begun[name][1].do(command)
+
+    begun = {}
+    listen = scratch / "socket"
+    push = ["--push", collector.url, "--push-interval", "5s"]
+    begin("one thread", 1)
+    begin("sampled threads", 0, 4, SAMPLE)
+    begin("attached, with all that serves it", 0, 4, ["--oom-guard", "--listen", str(listen)], attaches=True)
+    begin("its own filter", 1, command="c")  # which forbids to wake the recorder
+    begin("attached, its own filter", 0, attaches=True, command="c")
+    names = {"XDG_CACHE_HOME": str(scratch / "cache")}  # names are read once, not for each profile
+    begin("pushed", 1, 0, push, variables=names)
+    wait_until(lambda: is_served(listen), "the server")
+    collector.wait_for("accepted", 1)
+    return begun
 
 
-def test_an_attached_program_with_all_that_serves_it(scratch):
-    options = ["--oom-guard", "--listen", str(scratch / "socket")]
-    with Sleeping(scratch, 4, options, attaches=True) as sleeping:
-        wait_until(lambda: is_served(scratch / "socket"), "the server")
-        sleeping.assert_idle(3)
-
-
-@pytest.mark.parametrize("attaches", [False, True], ids=["started", "attached"])
-def test_a_program_whose_own_filter_forbids_to_wake_the_recorder(scratch, attaches):
-    """The recorder looks for itself, and what the program does afterwards is recorded."""
-    with Sleeping(scratch, attaches=attaches) as sleeping:
-        sleeping.do("c")
-        await_idle([Window(sleeping, 3, wakes=30)])
-        sleeping.do("a")
-        await_idle([Window(sleeping, 3, wakes=30)])
-        recording = sleeping.end()
-        recording.assert_whole()
-        assert recording.totals["allocations"] == (1 if attaches else 2)
-
-
-def test_a_program_whose_profiles_are_pushed(scratch):
-    variables = {"XDG_CACHE_HOME": str(scratch / "cache")}  # names are read once, not for each profile
-    with Collector() as collector, \
-            Sleeping(scratch, 0, ["--push", collector.url, "--push-interval", "5s"], variables=variables) as sleeping:
-        collector.wait_for("accepted", 1)
-        sleeping.assert_idle(20 if IS_NIGHTLY else 3)  # with two snapshots of its memory, or perhaps without one
+def test_idle_programs_cost_next_to_nothing(scratch):
+    """Over a time that has a share of all that comes again and again; memory is looked at closely twice a minute.
+    What the programs do afterwards is recorded, also if it needs more room than a recorder that sleeps has left.
+    All at the same time: the recorders do not know each other."""
+    with Collector() as collector, contextlib.ExitStack() as stack:
+        begun = begin_each_way(stack, scratch, collector)
+        await_idle([Window(sleeping, 30) for _, sleeping in begun.values()])
+        for name, (before, sleeping) in begun.items():
+            sleeping.do("a")
+            sleeping.do("s")
+            recording = sleeping.end()
+            recording.assert_whole()
+            allocations = recording.totals["allocations"]
+            assert allocations == before + 1 + truth_of("sleeper")["stacks"] or name == "sampled threads", name
+            assert allocations >= 1, name
 
 
 def test_a_program_with_little_memory_left(scratch):
@@ -218,7 +221,7 @@ def test_a_program_with_little_memory_left(scratch):
 
 
 @pytest.mark.nightly
-def test_ten_seconds_in_each_way(scratch):
+def test_half_a_minute_in_each_way(scratch):
     """All at the same time: the recorders do not know each other."""
     with contextlib.ExitStack() as stack:
         windows = []
@@ -228,7 +231,7 @@ def test_ten_seconds_in_each_way(scratch):
             folder.mkdir()
             options = [str(folder / "socket") if word == "SOCKET" else word for word in options]
             sleeping = stack.enter_context(Sleeping(folder, threads, options, attaches=attaches))
-            windows.append(Window(sleeping, 10))
+            windows.append(Window(sleeping, 30))
         await_idle(windows)
 
 

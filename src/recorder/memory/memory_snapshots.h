@@ -27,7 +27,7 @@
 #define SNAPSHOTS_SERIES_MAX    2048u
 #define SNAPSHOTS_ASKED_MAX     8u
 #define SNAPSHOT_INTERVAL_MS    1000u
-#define SNAPSHOT_REST_MS        10000u // the same while the recorder rests
+#define SNAPSHOT_REST_MS        30000u // the same while the recorder rests
 #define SNAPSHOT_COST_DIVISOR   50u
 #define SNAPSHOT_GROWTH_DIVISOR 20u
 

@@ -10,8 +10,9 @@
 // twentieth of a second. Fields that a glance lacks (page faults, areas) come from the previous
 // sample. A process that has ended or must not be read is not an error: its last sample stays.
 // While the recorder rests (recorder_rest.c) and the sum of the glances has been steady for a
-// second, glances come each second and samples each ten. So a program that touches memory meanwhile
-// is seen a second later, and from then on as above. Its peak is the kernel's own (VmHWM) as ever.
+// second, glances come each second and samples twice a minute. So a program that touches memory
+// meanwhile is seen a second later, and from then on as above. Its peak is the kernel's own (VmHWM)
+// as ever.
 // Context: H, the recorder's main thread.
 // Pages that several processes share count once in a sum (shared_pages.h): samples know how many
 // they are from smaps_rollup; a glance takes the share of them from the process's latest sample.
@@ -34,7 +35,7 @@
 #define PROC_SAMPLER_GLANCE_MS      50u
 #define PROC_SAMPLER_INTERVAL_MS    100u
 #define PROC_SAMPLER_REST_GLANCE_MS 1000u
-#define PROC_SAMPLER_REST_MS        10000u
+#define PROC_SAMPLER_REST_MS        30000u
 #define PROC_SAMPLER_MAX_SAMPLES    4096u
 
 DEFINE_VEC(rss_sample_vec, struct rec_rss_sample);

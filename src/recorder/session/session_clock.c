@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,9 +70,30 @@ static void be_urgent_if_late(struct urgent_turns *urgency, uint64_t due_ns)
     }
 }
 
+// Let the kernel note the death of this thread in the session (set_robust_list(2)): it reads our
+// list, which is private, and changes the word if it has our id. libc's list of robust mutexes is
+// replaced; this thread has none. Without it threads that may make no system call wait longer.
+static void begin_life(struct session_clock *clock)
+{
+    _Atomic uint32_t *life = &clock->session->header->recorder_life;
+    clock->life_entry.next = &clock->life.list;
+    clock->life = (struct robust_list_head){
+        .list.next = &clock->life_entry,
+        .futex_offset = (long)((uintptr_t)life - (uintptr_t)&clock->life_entry)};
+    atomic_store_explicit(life, (uint32_t)gettid(), memory_order_relaxed); // it orders nothing
+    (void)syscall(SYS_set_robust_list, &clock->life, sizeof(clock->life)); // see above
+}
+
+// A thread that ends in order is not dead: the recorder goes on.
+static void end_life(struct session_clock *clock)
+{
+    atomic_store_explicit(&clock->session->header->recorder_life, 0, memory_order_relaxed);
+}
+
 static void *run(void *argument)
 {
     struct session_clock *clock = argument;
+    begin_life(clock);
     struct pollfd watched[] = {{.fd = -1, .events = POLLIN},
                                {.fd = clock->program_fd, .events = POLLIN},
                                {.fd = -1, .events = POLLIN},
@@ -106,6 +128,7 @@ static void *run(void *argument)
             session_wake_recorder(clock->session->header);
         }
     }
+    end_life(clock);
     return NULL;
 }
 

@@ -3,12 +3,16 @@
 // threads of the test.
 #include "recorder/session/session_clock.h"
 
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -239,6 +243,42 @@ static void no_wake_up_is_lost(void **state)
     tear_down();
 }
 
+static uint32_t life(void)
+{
+    return atomic_load(&f.session.header->recorder_life);
+}
+
+static void the_kernel_notes_its_death_and_not_its_end(void **state)
+{
+    (void)state;
+    set_up(1);
+    await_time(1);
+    assert_true(life() != 0);
+    session_clock_stop(&f.clock);
+    assert_int_equal(life(), 0);
+    const pid_t recorder = fork(); // with the same session
+    if (recorder == 0) {
+        (void)!session_clock_start(&f.clock, &f.session, -1, 1, NULL);
+        (void)pause();
+        _exit(0);
+    }
+    const uint64_t end_ms = clock_monotonic_ms() + DEADLINE_MS;
+    while (life() == 0) {
+        assert_true(clock_monotonic_ms() < end_ms);
+        (void)poll(NULL, 0, 1);
+    }
+    const uint64_t before = word();
+    while (word() == before) { // by its first tick the kernel knows of the word
+        assert_true(clock_monotonic_ms() < end_ms);
+        (void)poll(NULL, 0, 1);
+    }
+    assert_int_equal(life() & FUTEX_OWNER_DIED, 0);
+    assert_int_equal(kill(recorder, SIGKILL), 0);
+    assert_int_equal(waitpid(recorder, NULL, 0), recorder);
+    assert_int_equal(life() & FUTEX_OWNER_DIED, FUTEX_OWNER_DIED);
+    session_release(&f.session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +287,7 @@ int main(void)
         cmocka_unit_test(a_wake_before_the_sleep_counts_and_the_end_is_not_awaited),
         cmocka_unit_test(a_reading_is_as_late_as_the_word_stood_still),
         cmocka_unit_test(the_time_can_be_set_before_the_thread_comes),
+        cmocka_unit_test(the_kernel_notes_its_death_and_not_its_end),
         cmocka_unit_test(no_wake_up_is_lost),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
+// TRUTH: stacks=8192
 //
 // sleeper THREADS: each thread allocates a block and keeps it, and all sleep in one call. The main
 // thread executes the bytes that it reads, and says "done" after each: `a` allocates a block, `t`
 // touches 64 MiB that it has allocated at the beginning, `c` installs a seccomp filter that kills
-// for futex(2), `q` ends. It has no TRUTH, because the test writes the commands.
+// for futex(2), `s` allocates a block at each of `stacks` stacks, `q` ends.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -15,8 +16,26 @@
 #include <unistd.h>
 
 enum {
-    LARGE_BYTES = 64 << 20
+    LARGE_BYTES = 64 << 20,
+    STACKS_BITS = 13,
 };
+
+static volatile unsigned g_steps;
+
+// Allocate at the stack that has this number.
+__attribute__((noinline)) static void allocate_at(unsigned number, int bits)
+{
+    if (bits == 0) {
+        void *volatile block = malloc(10);
+        (void)block;
+    } else if ((number & 1) != 0) {
+        allocate_at(number >> 1, bits - 1);
+        g_steps += 1;
+    } else {
+        allocate_at(number >> 1, bits - 1);
+        g_steps += 2;
+    }
+}
 
 static void *sleep_on(void *argument)
 {
@@ -55,6 +74,10 @@ int main(int argc, char **argv)
         if (command == 'a') {
             void *volatile block = malloc(1000);
             (void)block;
+        } else if (command == 's') {
+            for (unsigned number = 0; number < 1u << STACKS_BITS; number++) {
+                allocate_at(number, STACKS_BITS);
+            }
         } else if (command == 't') {
             memset(large, 1, LARGE_BYTES);
         } else if (command == 'c' && confine()) {

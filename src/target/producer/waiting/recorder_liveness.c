@@ -3,31 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stddef.h>
 
+#include "base/minmax.h"
 #include "base/sys.h"
 #include "syscall_arch.h"
 
 enum {
     TURN_PAUSES = 10000,
     TURN_NS = 1000000,
+    RESTING_TURNS = 32, // count as one
 };
 
 #define STEP_MS_MAX \
     ((uint64_t)2 * LANE_WAIT_MS) // a longer step means that we were stopped ourselves
-
-// Without a clock and sleep, under a seccomp filter, turns are counted. A turn takes as long as
-// some pauses of the processor: it may be less than TURN_NS and not much more.
-static uint64_t now_ns_after(uint64_t before_ns)
-{
-    if (!sys_is_forbidden()) {
-        return sys_monotonic_ns();
-    }
-    for (int i = 0; i < TURN_PAUSES; i++) {
-        arch_pause();
-    }
-    return before_ns + TURN_NS;
-}
 
 // Write "/proc/<pid>/stat".
 static void format_stat_path(uint32_t pid, char path[static 32])
@@ -83,6 +73,28 @@ static uint64_t clock_of(const struct session_header *session)
     return atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
 }
 
+// Without a clock and sleep, under a seccomp filter, turns are counted. A turn takes as long as
+// some pauses of the processor: it may be less than TURN_NS and not much more.
+static uint64_t now_ns_after(struct patience *p, const struct session_header *session)
+{
+    if (!sys_is_forbidden()) {
+        return sys_monotonic_ns();
+    }
+    for (int i = 0; i < TURN_PAUSES; i++) {
+        arch_pause();
+    }
+    const bool rests = (clock_of(session) & SESSION_CLOCK_RESTS) != 0;
+    p->turns_ns = max_u64(p->turns_ns, p->now_ns) + (rests ? TURN_NS / RESTING_TURNS : TURN_NS);
+    return p->turns_ns;
+}
+
+static bool has_died(const struct session_header *session)
+{
+    // Relaxed: it guards no data.
+    return (atomic_load_explicit(&session->recorder_life, memory_order_relaxed) &
+            FUTEX_OWNER_DIED) != 0;
+}
+
 static uint64_t read_pos_of(const struct lane_header *lane)
 {
     // Relaxed: only compared.
@@ -128,7 +140,7 @@ bool patience_is_over(struct patience *p,
                       struct session_header *session,
                       const struct lane_header *lane)
 {
-    return patience_is_over_at(p, session, lane, now_ns_after(p->now_ns));
+    return has_died(session) || patience_is_over_at(p, session, lane, now_ns_after(p, session));
 }
 
 bool patience_is_over_at(struct patience *p,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // recorder_liveness: detects during a wait that no recorder reads this session any more.
 //
-// See lane_producer.h for the rule. In another pid namespace the recorder's pid proves nothing;
-// only its clock and its reading count. Context: T; raw system calls; errno kept.
+// See lane_producer.h for the rule. The kernel notes the death of the recorder in the session
+// (session_clock.h). Where it does not: in another pid namespace the recorder's pid proves nothing,
+// and only its clock and its reading count. A thread that may make no system call counts turns,
+// and more of them while the clock rests: the recorder looks for such threads only now and then
+// (recorder_rest.c). Context: T; raw system calls; errno kept.
 #pragma once
 
 #include <stdbool.h>
@@ -17,6 +20,7 @@
 
 struct patience {
     uint64_t now_ns;        // monotonic, at the last check
+    uint64_t turns_ns;      // without a system's clock: the time by turns
     uint64_t clock_ms;      // the recorder's clock at the last check
     uint64_t still_ms;      // how long the clock has not moved
     uint64_t read_pos;      // of our lane, at the last check

@@ -2,6 +2,7 @@
 // Tests when a waiting thread gives its recorder up, by a clock of the test's own.
 #include "target/producer/waiting/recorder_liveness.h"
 
+#include <linux/futex.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/sys.h"
 #include "base/test_support/dead_process.h"
 #include "target/producer/lane_producer.h"
 
@@ -78,9 +80,38 @@ static void patience_depends_on_clock_pid_and_progress(void **state)
     }
 }
 
+// Without system calls turns are counted: more of them while the recorder rests, which then looks
+// for such threads only once a second. Its death is seen at once.
+static void a_thread_without_system_calls_counts_turns(void **state)
+{
+    (void)state;
+    enum {
+        TURNS = 64
+    };
+    static const struct {
+        uint64_t clock;
+        uint64_t passed_ms;
+    } cases[] = {{1, TURNS}, {1 | SESSION_CLOCK_RESTS, TURNS / 32}};
+    sys_forbid(true);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct patience patience;
+        session->clock_ms = cases[i].clock;
+        patience_init(&patience, session, &lane);
+        for (int turn = 0; turn < TURNS; turn++) {
+            assert_false(patience_is_over(&patience, session, &lane));
+        }
+        assert_int_equal(patience.now_ns, cases[i].passed_ms * 1000000);
+        session->recorder_life = FUTEX_OWNER_DIED | 77;
+        assert_true(patience_is_over(&patience, session, &lane));
+        session->recorder_life = 77;
+    }
+    sys_forbid(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_without_system_calls_counts_turns),
         cmocka_unit_test(patience_depends_on_clock_pid_and_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
