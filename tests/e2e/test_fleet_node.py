@@ -5,43 +5,17 @@ together stays within `--max-memory`, and every figure holds.
 By day a small one; at night 2,000 threads, 500,000 stacks and five million live blocks. Memory is the sum of the
 processes' proportional set sizes, as the kernel states them."""
 import os
-import pathlib
-import re
 import subprocess
 
 import pytest
 
+from cairn_memory import proportional_bytes
 from cairn_run import CAIRN, PROGRAMS, Recording, counters, environment
 from collector import Collector
 from waiting import wait_until
 
 MIB = 1 << 20
 PATIENCE_SECONDS = 500
-
-
-def tree_of(pid):
-    """A process and all below it, except the recorded program."""
-    found = [pid]
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if pathlib.Path(f"/proc/{child}/comm").read_text() != "fleet_node\n":
-                found += tree_of(int(child))
-    return found
-
-
-def proportional_bytes(pid):
-    """The sum for cairn's processes; those that end meanwhile are left out."""
-    total = 0
-    try:
-        processes = tree_of(pid)
-    except OSError:
-        return 0
-    for process in processes:
-        try:
-            total += int(re.search(r"^Pss: +(\d+)", pathlib.Path(f"/proc/{process}/smaps_rollup").read_text(), re.M)[1]) * 1024
-        except (OSError, TypeError):
-            continue
-    return total
 
 
 @pytest.mark.parametrize("threads, stacks, blocks, limit_mib, interval", [
@@ -59,7 +33,7 @@ def test_all_of_cairn_stays_within_its_limit(threads, stacks, blocks, limit_mib,
             def look():
                 nonlocal most
                 assert cairn.poll() is None
-                most = max(most, proportional_bytes(cairn.pid))
+                most = max(most, proportional_bytes(cairn.pid, "fleet_node"))
 
             def is_full():
                 look()
