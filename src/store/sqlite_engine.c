@@ -320,8 +320,7 @@ static enum err sqlite_put(struct store *engine,
     bind_values(*insert, values, count);
     const int status = sqlite3_step(*insert);
     const enum err problem = status == SQLITE_DONE ? ERR_OK : fail_with_message(e, info);
-    (void)sqlite3_reset(*insert);          // repeats the result of sqlite3_step
-    (void)sqlite3_clear_bindings(*insert); // always succeeds; the texts may end now
+    (void)sqlite3_reset(*insert); // repeats the result of sqlite3_step; the texts may end now
     return problem;
 }
 
@@ -525,7 +524,11 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
         return fail_with_message(e, info);
     }
     TRY(check_schema(e, creates, info));
-    return run_sql(e, "PRAGMA synchronous=NORMAL", info);
+    return run_sql(e,
+                   "PRAGMA synchronous=NORMAL;"
+                   "PRAGMA cache_size=-32768;" // KiB: what a transaction of 64 recordings touches
+                   "PRAGMA wal_autocheckpoint=4096",
+                   info);
 }
 
 static const struct engine_kind sqlite_kind = {

@@ -7,11 +7,32 @@
 #include "profile/model/function_name.h"
 #include "recording/format/tables.h"
 
-static MUST_USE enum err intern_function(
-    struct code_index *index, const char *name, uint32_t module, uint32_t flags, uint32_t *out)
+// Many frames have the same texts, and a key is found faster.
+static MUST_USE enum err
+intern_text(struct code_index *index, const char *text, uint32_t key, uint32_t *out)
 {
+    if (key >= index->key_names.len) {
+        TRY(u32_vec_resize(&index->key_names, (size_t)key + 1));
+    }
+    uint32_t *known = &index->key_names.items[key];
+    if (*known != 0) {
+        *out = *known - 1;
+        return ERR_OK;
+    }
+    TRY(string_table_intern_text(&index->names, text, out));
+    *known = key != 0 ? *out + 1 : 0;
+    return ERR_OK;
+}
+
+static MUST_USE enum err intern_function(struct code_index *index,
+                                         const struct code_position *position,
+                                         uint32_t module,
+                                         uint32_t flags,
+                                         uint32_t *out)
+{
+    const char *name = position->function;
     uint32_t name_id;
-    TRY(string_table_intern_text(&index->names, name, &name_id));
+    TRY(intern_text(index, name, position->function_key, &name_id));
     uint32_t id;
     TRY(map_u64_number(&index->function_ids, map_u64_pair(name_id, module), index->functions.len,
                        &id));
@@ -52,8 +73,8 @@ static MUST_USE enum err intern_location(struct code_index *index,
                                          uint32_t *out)
 {
     struct code_location location = {.line = position->line, .flags = flags, .offset = offset};
-    TRY(intern_function(index, position->function, module, flags, &location.function));
-    TRY(string_table_intern_text(&index->names, position->file, &location.file));
+    TRY(intern_function(index, position, module, flags, &location.function));
+    TRY(intern_text(index, position->file, position->file_key, &location.file));
     uint32_t place;
     uint32_t id;
     TRY(map_u64_number(&index->place_ids, map_u64_pair(location.file, location.line),
@@ -98,6 +119,7 @@ enum err code_index_add_frame(struct code_index *index,
         uint32_t is = is_cut ? CODE_CUT : 0;
         if (position.function[0] == '\0') {
             position.function = unnamed;
+            position.function_key = 0;
             is |= CODE_UNKNOWN;
         }
         TRY(intern_location(index, module, offset, &position, is, &id));
@@ -115,6 +137,7 @@ void code_index_finish(struct code_index *index)
     map_u64_release(&index->place_ids);
     map_u64_release(&index->location_ids);
     u32_vec_release(&index->file_flags);
+    u32_vec_release(&index->key_names);
 }
 
 void code_index_release(struct code_index *index)

@@ -50,10 +50,13 @@ struct code_location {
     uint64_t offset; // of the first frame seen here, in its module
 };
 
-// One function at one place, as the symbolizer returns it. Texts are borrowed, never NULL.
+// One function at one place, as the symbolizer returns it. Texts are borrowed, never NULL. A key is
+// a number that only this text has, small enough for an array; 0: none.
 struct code_position {
     const char *function;
     const char *file;
+    uint32_t function_key;
+    uint32_t file_key;
     uint32_t line;
 };
 
@@ -71,6 +74,7 @@ struct code_index {
     struct map_u64 place_ids;           // owned, while building; (file, line)
     struct map_u64 location_ids;        // owned, while building; (function, place)
     struct u32_vec file_flags;          // owned, while building; by name, of those of files
+    struct u32_vec key_names;           // owned, while building; by key: its name + 1, or 0
 };
 
 // The locations of a frame, innermost first. Each but the last is inlined into the next.

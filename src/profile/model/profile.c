@@ -14,6 +14,12 @@ enum {
     SYMBOLS_PER_FRAME_MAX = 256
 }; // deeper inlining than any compiler's: a damaged file
 
+// The key of a text. A damaged file has numbers of texts that are not there.
+static uint32_t key_of(const struct recording *recording, rec_string text)
+{
+    return text < recording->strings.count ? text : 0;
+}
+
 // Copy the symbols that the recording has for a frame. Return their number.
 static size_t recorded_positions(const struct recording *recording,
                                  const struct rec_frame *frame,
@@ -25,6 +31,8 @@ static size_t recorded_positions(const struct recording *recording,
         positions[count] = (struct code_position){
             .function = rec_string_get(recording, symbol->function),
             .file = rec_string_get(recording, symbol->file),
+            .function_key = key_of(recording, symbol->function),
+            .file_key = key_of(recording, symbol->file),
             .line = symbol->line,
         };
     }
