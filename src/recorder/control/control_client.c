@@ -224,9 +224,11 @@ static MUST_USE enum err ask_recorders(struct asked_vec *recorders,
             if (asked->fd < 0 && err_is_own_lack(errno)) {
                 return err_set_errno(info, errno, "cannot ask the recorders");
             }
-            const bool is_full = asked->fd < 0 && errno == EAGAIN;
-            asked->is_done =
-                !is_full && (asked->fd < 0 || !send_request(asked->fd, "is", recording));
+            asked->is_done = asked->fd < 0 && errno != EAGAIN;
+            // The recorder may have given our place to another client already: it is asked again.
+            if (asked->fd >= 0 && !send_request(asked->fd, "is", recording)) {
+                fd_closep(&asked->fd);
+            }
         }
         TRY(pollfd_vec_push(
             out, (struct pollfd){.fd = asked->is_done ? -1 : asked->fd, .events = POLLIN}));

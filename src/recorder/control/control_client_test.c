@@ -35,7 +35,8 @@ struct recorder {
     bool is_not_to_be_asked; // it ends at "is"
     bool is_busy;            // it takes long before its first answer, and is stopped meanwhile
     bool is_found;
-    uint32_t displaced; // it gives away the places of so many clients that ask after "is"
+    uint32_t displaced;   // it gives away the places of so many clients that ask after "is"
+    bool displaces_first; // or that ask "is"
     pid_t pid;
 };
 
@@ -104,7 +105,8 @@ static void run_recorder(struct recorder *recorder, int ready)
             fds[1 + i] = (struct pollfd){.fd = control.clients[i].fd, .events = POLLIN};
         }
         (void)poll(fds, ARRAY_LEN(fds), -1);
-        if (recorder->is_found && recorder->displaced > 0 && fds[0].revents != 0) {
+        const bool displaces = recorder->is_found || recorder->displaces_first;
+        if (displaces && recorder->displaced > 0 && fds[0].revents != 0) {
             (void)close(accept(control.listener, NULL, NULL));
             recorder->displaced--;
             recorder->is_found = false;
@@ -261,6 +263,34 @@ static void a_displaced_client_asks_again(void **state)
     stop(&busy);
 }
 
+static uint32_t g_late_sends; // so many further ones wait until the other side has closed
+
+// In the place of libc's.
+ssize_t send(int fd, const void *from, size_t len, int flags)
+{
+    struct pollfd closed = {.fd = fd};
+    if (g_late_sends > 0) {
+        g_late_sends--;
+        assert_int_equal(poll(&closed, 1, 60000), 1);
+    }
+    return sendto(fd, from, len, flags, NULL, 0);
+}
+
+// They have not asked yet.
+static void a_client_that_is_displaced_before_it_asks_asks_again(void **state)
+{
+    (void)state;
+    struct recorder busy = {
+        .recording = "/tmp/control_client_test.9", .displaced = 3, .displaces_first = true};
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    start(&busy);
+    g_late_sends = busy.displaced;
+    assert_int_equal(control_ask(busy.recording, "mark", "x", &reply, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&reply), "mark|x|/tmp/control_client_test.9");
+    assert_int_equal(g_late_sends, 0);
+    stop(&busy);
+}
+
 static void a_recorder_is_asked_by_its_process_id(void **state)
 {
     (void)state;
@@ -346,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_recorder_that_works_is_waited_for),
         cmocka_unit_test(a_refusal_and_an_end_are_said),
         cmocka_unit_test(a_displaced_client_asks_again),
+        cmocka_unit_test(a_client_that_is_displaced_before_it_asks_asks_again),
         cmocka_unit_test(a_recorder_is_asked_by_its_process_id),
         cmocka_unit_test(a_reply_is_taken_when_it_has_come),
     };
