@@ -14,9 +14,16 @@
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
+#include "inject/process/target_reading.h"
 #include "session/agent_page.h"
 #include "session/books/block_words.h"
 #include "symbols/elf/symbol_table.h"
+
+enum {
+    LOOKS = 5, // at modules that may be on their way in or out
+    MAPS_BYTES_MAX = 64 << 20,
+};
 
 static void release_module(struct attach_module *module)
 {
@@ -76,9 +83,22 @@ void attach_plan_note_unread(struct attach *attach, const char *name)
     }
 }
 
+// Whether the process has a file mapped now: it may have closed a plugin since its map was read.
+static bool is_mapped(const struct attach *attach, const char *path)
+{
+    CLEANUP(strbuf_release) struct strbuf maps = {0};
+    return !proc_file_read(attach->inject.target.live_tid, "maps", MAPS_BYTES_MAX, &maps) ||
+           strstr(strbuf_text(&maps), path) != NULL;
+}
+
 void attach_plan_note_modules(struct attach *attach)
 {
     const struct target_process *target = &attach->inject.target;
+    for (int looks = 1; looks < LOOKS && target->unread.len > 0; looks++) {
+        if (target_process_refresh(&attach->inject.target, NULL) != ERR_OK) {
+            return; // it has ended
+        }
+    }
     for (size_t i = 0; i < target->unread.len; i++) {
         attach_plan_note_unread(attach, target_process_path(target, target->unread.items[i]));
     }
@@ -158,6 +178,9 @@ enum err attach_plan_examine(struct attach *attach,
         return ERR_OK;
     }
     TRY(open_file(attach, module, &file, &is_read, info));
+    if (!is_read && !is_mapped(attach, path)) {
+        return ERR_OK; // should it come again, its loader calls the hook for new modules
+    }
     if (!is_read) {
         attach_plan_note_unread(attach, path);
         return strbuf_result(&attach->unread);
