@@ -54,7 +54,7 @@ MODULES = {
     "inject": Module("H", "base session host inject/process inject/code inject/allocators"),
     "attach": Module("H", "base session host inject inject/process inject/code inject/allocators symbols"),
     "recorder": Module("H", "base session host recording aggregate symbols inject/allocators inject/process attach",
-                       "aside session processes runtimes launch sharing release memory outside output lanes ingest control ."),
+                       "aside session processes runtimes launch sharing samples release memory outside output lanes ingest control ."),
     "profile": Module("H", "base host recording symbols",
                       "model accuracy select names calls time growth tables compare findings"),
     "views_json": Module("H", "base host recording profile", "layout views"),

@@ -27,7 +27,6 @@ LARGE = {
     "src/inject/process/threads/arch/x86_64/lent_call.c": 540,
     "src/recorder/ingest/drain.c": 560,
     "src/recorder/ingest/drain_process.c": 560,
-    "src/recorder/memory/proc_sampler.c": 520,
     "src/recorder/memory/rss_split.c": 800,
     "src/recorder/output/aggregator_snapshot.c": 580,
     "src/recorder/recorder_attach.c": 640,

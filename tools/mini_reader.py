@@ -71,7 +71,7 @@ TABLES = {
         (7, "swap_bytes", 64, 0), (8, "minor_faults", 64, 0), (9, "major_faults", 64, 0),
         (10, "break_bytes", 64, 0), (11, "data_bytes", 64, 0), (12, "mapped_bytes", 64, 0),
         (13, "repeated_anonymous_bytes", 64, 0), (14, "repeated_file_bytes", 64, 0),
-        (15, "repeated_shmem_bytes", 64, 0)]),
+        (15, "repeated_shmem_bytes", 64, 0), (16, "doubted_bytes", 64, 0)]),
     "FRAM": ("frames", [
         (1, "module", 32, NONE), (2, "flags", 32, 0), (3, "offset", 64, 0),
         (4, "symbol_first", 32, 0), (5, "symbol_count", 32, 0),

@@ -87,6 +87,7 @@ struct aggregator_process {
     bool is_late;
     struct map_u64 expected_threads;     // thread id -> entry, of threads without an event
     struct rec_rss_sample latest_sample; // from proc_sampler
+    uint64_t glanced_shared_bytes;       // files and shared memory, at its latest glance
     uint64_t snapshot_live_bytes;        // live_bytes at its latest memory snapshot's map
     uint64_t snapshot_mapped_bytes;      // mapped_bytes then
     uint32_t jit_module;                 // of its code that belongs to no file; 0: none yet

@@ -141,6 +141,7 @@ struct subject {
     uint64_t live_bytes;     // when its map was read
     uint64_t mapped_bytes;
     struct block_words_places *places; // owned; where its blocks have been
+    uint64_t late_bytes;               // of its shared pages, as shared_claim has it
 };
 
 static void subject_release(struct subject *subject)
@@ -251,6 +252,7 @@ static bool read_map(struct subject *subject)
     catch_up(subject);
     subject->live_bytes = subject->living.process->live_bytes;
     subject->mapped_bytes = subject->living.process->mapped_bytes;
+    subject->late_bytes = proc_sampler_late_bytes(subject->living.pid, subject->living.process);
     return is_still_there(subject);
 }
 
@@ -345,6 +347,7 @@ static enum err split(struct subject *subject, uint32_t flags, struct memory_mom
         .process = process,
         .listed = &s->listed_blocks,
         .listed_changes = subject->listed_changes,
+        .late_bytes = subject->late_bytes,
         .own = &subject->own,
         .stack_tops = &subject->reading.tops,
         .stack_pointers = &subject->reading.pointers,
@@ -395,10 +398,11 @@ static enum err take_snapshot_of(struct recorder_state *s,
 static void settle(struct recorder_state *s, struct memory_moment *moment)
 {
     struct rec_memory_snapshot *snapshots = moment->memory_snapshots.items;
+    const bool is_late = shared_pages_are_late(&moment->tables.claims);
     shared_pages_settle(&moment->tables.claims, moment->tables.parts.items, snapshots);
     for (size_t i = 0; i < moment->memory_snapshots.len; i++) {
         moment->rss_bytes += rec_snapshot_counted_rss(snapshots + i);
-        proc_sampler_correct(&s->sampler, snapshots + i);
+        proc_sampler_correct(&s->sampler, snapshots + i, is_late);
     }
 }
 
@@ -464,6 +468,9 @@ recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flag
     recorder_breakdown_judge_now(s); // the next ones follow
     await_books(s);
     TRY(recorder_living(s, &living));
+    for (size_t i = 0; i < living.len; i++) {
+        proc_sampler_note_shared(living.items[i].pid, living.items[i].process);
+    }
     for (size_t i = 0; i < living.len && !s->is_stopped; i++) {
         const bool is_exiting =
             living.items[i].slot == s->drain.main_slot && (flags & REC_SNAPSHOT_AT_EXIT) != 0;

@@ -454,9 +454,11 @@ def test_pages_that_processes_share_count_once(scratch):
     assert sum_of_kinds(report, asked) == asked["rss_bytes"]
     # Other processes have pages of the libraries, too, which Pss counts in part.
     assert -MIB < asked["rss_bytes"] - pss < 16 * MIB
-    # Between two samples a glance at a process that just touched or left shared pages may count some
-    # of them twice; each process for itself would be 448 MiB.
-    assert report["totals"]["peak_rss_bytes"] < 2 * 64 * MIB + 32 * MIB
-    check = subprocess.run([CAIRN, "check", "--max-rss", "192MiB", "--", PROGRAMS / "shared_tree"], input=b"\n",
+    # However the processes and the recorder took turns: what may be shared counts once. Each process for itself
+    # would be 448 MiB.
+    totals = report["totals"]
+    assert totals["peak_rss_bytes"] < 64 * MIB + 32 * MIB
+    assert totals["peak_rss_at_most_bytes"] >= max(totals["peak_rss_bytes"], pss - MIB)
+    check = subprocess.run([CAIRN, "check", "--max-rss", "96MiB", "--", PROGRAMS / "shared_tree"], input=b"\n",
                            capture_output=True, env=environment(), check=False)
     assert check.returncode == 0, check.stdout

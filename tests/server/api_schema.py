@@ -46,7 +46,7 @@ RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": s
                                   "most_missing_allocations": int, "most_missing_bytes": int})}
 TOTALS = {**{key: int for key in COSTS if key != "own_peak_bytes"}, "peak_error_bytes": int, "peak_order_error_bytes": int,
           "peak_at_least_bytes": int, "peak_at_most_bytes": int,
-          "peak_time_ms": int, "peak_rss_bytes": int, "runtime_ms": int, "counted_ms": int, "processes": int,
+          "peak_time_ms": int, "peak_rss_bytes": int, "peak_rss_at_most_bytes": int, "runtime_ms": int, "counted_ms": int, "processes": int,
           "threads": int, "stacks": int, "unknown_frees": int, "events": int, "allocations_per_second": int}
 FILE = {"name": str, "path": str, "bytes": int}
 CODE = {"functions": Table(id=int, name=str, short=Nullable(str), module=Nullable(int),
@@ -186,7 +186,7 @@ ROUTES = {
         "history_parts": int, "history": [int], "frames": FRAMES, "suppressions": SUPPRESSIONS,
         "code": CODE},
     "rss": {
-        "peak_rss_bytes": int, "peak_rss_ms": int,
+        "peak_rss_bytes": int, "peak_rss_at_most_bytes": int, "peak_rss_ms": int,
         "samples": Table(time_ms=int, rss_bytes=int,
                          **{name: Nullable(int) for name in (
                              "anonymous_bytes", "file_bytes", "shmem_bytes", "swap_bytes",

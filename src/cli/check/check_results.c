@@ -200,6 +200,9 @@ static void append_figure(const struct report *report,
     if (budget->measure == BUDGET_PEAK && figure->error == 0) {
         append_bounds(&report->summary, figure, verdict, out);
     }
+    if (budget->measure == BUDGET_RSS && summary_has_wide_rss(&report->summary)) {
+        strbuf_printf(out, ", at most %s", format_bytes(figure->at_most).text);
+    }
     if (budget->measure == BUDGET_LEAKED && !profile_has_ended(report->profile)) {
         strbuf_append_text(out, ", live: the program runs on and may still free it");
     }

@@ -242,6 +242,9 @@ void report_print_totals(const struct report *report, FILE *out)
     }
     if (summary->peak_rss_bytes > 0) {
         print_bytes_total(report, out, "peak RSS", summary->peak_rss_bytes);
+        if (summary_has_wide_rss(summary)) {
+            (void)fprintf(out, ", at most %s", format_bytes(summary->peak_rss_at_most).text);
+        }
         (void)fprintf(out, "\n");
     }
 }

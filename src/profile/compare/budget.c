@@ -107,9 +107,14 @@ struct budget_figure budget_figure_of(const struct selection *selection,
     if (measure == BUDGET_ALLOCATED && has_exact_totals) {
         return exactly(sampling.allocated_bytes);
     }
-    if (sampling.bytes == 0 || measure == BUDGET_RSS) {
+    if (measure == BUDGET_RSS) {
+        return (struct budget_figure){.value = value,
+                                      .at_least = value,
+                                      .at_most = max_u64(value, summary->peak_rss_at_most)};
+    }
+    if (sampling.bytes == 0) {
         struct budget_figure figure = exactly(value);
-        figure.is_estimate = sampling.is_sampled && measure != BUDGET_RSS; // of an unknown error
+        figure.is_estimate = sampling.is_sampled; // of an unknown error
         return figure;
     }
     if (measure == BUDGET_TEMPORARY_SHARE) {

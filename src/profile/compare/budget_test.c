@@ -175,6 +175,26 @@ static void the_error_of_a_share(void **state)
     assert_true(sampling_error_of_share(&sampling, &costs, COST_TEMPORARY, COST_ALLOCATIONS) == 0);
 }
 
+// A limit on RSS between what must count and what may count is not decided.
+static void doubted_pages_decide_no_limit(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t limit;
+        enum budget_verdict verdict;
+    } cases[] = {{8999, BUDGET_BROKEN},
+                 {9000, BUDGET_UNCERTAIN},
+                 {9999, BUDGET_UNCERTAIN},
+                 {10000, BUDGET_KEPT}};
+    const struct summary summary = {.peak_rss_bytes = 9000, .peak_rss_at_most = 10000};
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    open_exact(&drawn);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(budget_judge(&drawn.selection, &summary, BUDGET_RSS, cases[i].limit),
+                         cases[i].verdict);
+    }
+}
+
 // A measure is known if each cost behind it is.
 static void unknown_costs_make_measures_unknown(void **state)
 {
@@ -212,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_share_of_nothing_is_nothing),
         cmocka_unit_test(the_error_of_an_estimate_decides),
         cmocka_unit_test(the_error_of_a_share),
+        cmocka_unit_test(doubted_pages_decide_no_limit),
         cmocka_unit_test(unknown_costs_make_measures_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

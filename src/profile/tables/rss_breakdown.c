@@ -54,6 +54,7 @@ static void replace_sample(struct sweep *sweep, uint32_t process, struct rec_rss
     sum->anonymous_bytes += sample.anonymous_bytes - held->anonymous_bytes;
     sum->file_bytes += sample.file_bytes - held->file_bytes;
     sum->shmem_bytes += sample.shmem_bytes - held->shmem_bytes;
+    sum->doubted_bytes += sample.doubted_bytes - held->doubted_bytes;
     sum->swap_bytes += sample.swap_bytes - held->swap_bytes;
     sum->minor_faults += sample.minor_faults - held->minor_faults;
     sum->major_faults += sample.major_faults - held->major_faults;
@@ -63,9 +64,13 @@ static void replace_sample(struct sweep *sweep, uint32_t process, struct rec_rss
     *held = sample;
 }
 
-// Return what a sample adds to a sum of processes.
-static struct rec_rss_sample without_repeated(struct rec_rss_sample sample)
+// Return what a sample adds to a sum of processes, or to the figure of one.
+static struct rec_rss_sample part_of(struct rec_rss_sample sample, bool is_sum)
 {
+    if (!is_sum) {
+        sample.doubted_bytes = 0;
+        return sample;
+    }
     sample.rss_bytes = rec_rss_sample_counted(&sample);
     sample.anonymous_bytes -= sample.repeated_anonymous_bytes;
     sample.file_bytes -= sample.repeated_file_bytes;
@@ -106,10 +111,13 @@ static void
 find_peak(const struct recording *recording, uint32_t pid, struct rss_breakdown *rss_breakdown)
 {
     for (size_t i = 0; i < rss_breakdown->samples.len; i++) {
-        if (rss_breakdown->samples.items[i].rss_bytes > rss_breakdown->peak_rss_bytes) {
-            rss_breakdown->peak_rss_bytes = rss_breakdown->samples.items[i].rss_bytes;
-            rss_breakdown->peak_rss_ms = rss_breakdown->samples.items[i].time_ms;
+        const struct rss_breakdown_sample *sample = rss_breakdown->samples.items + i;
+        if (sample->rss_bytes > rss_breakdown->peak_rss_bytes) {
+            rss_breakdown->peak_rss_bytes = sample->rss_bytes;
+            rss_breakdown->peak_rss_ms = sample->time_ms;
         }
+        rss_breakdown->peak_rss_at_most =
+            max_u64(rss_breakdown->peak_rss_at_most, sample->rss_bytes + sample->doubted_bytes);
     }
     for (uint32_t i = 0; i < recording->process_count; i++) {
         uint64_t own = recording->processes[i].peak_rss_bytes;
@@ -117,6 +125,8 @@ find_peak(const struct recording *recording, uint32_t pid, struct rss_breakdown 
             rss_breakdown->peak_rss_bytes = own;
         }
     }
+    rss_breakdown->peak_rss_at_most =
+        max_u64(rss_breakdown->peak_rss_at_most, rss_breakdown->peak_rss_bytes);
 }
 
 static bool is_only_process(const struct recording *recording, uint32_t pid)
@@ -278,6 +288,18 @@ build_splits(const struct profile *profile, uint32_t pid, struct rss_breakdown_s
     return ERR_OK;
 }
 
+// Add the sum after a sample. Until all samples of a moment are in it, it is of no moment: what one
+// process gave back another one may have got.
+static MUST_USE enum err add_moment(struct rss_breakdown_sample_vec *samples,
+                                    const struct rss_breakdown_sample *sum)
+{
+    if (samples->len > 0 && samples->items[samples->len - 1].time_ms == sum->time_ms) {
+        samples->items[samples->len - 1] = *sum;
+        return ERR_OK;
+    }
+    return rss_breakdown_sample_vec_push(samples, *sum);
+}
+
 enum err rss_breakdown_build(const struct profile *profile, uint32_t pid, struct rss_breakdown *out)
 {
     const struct recording *recording = &profile->recording;
@@ -291,13 +313,13 @@ enum err rss_breakdown_build(const struct profile *profile, uint32_t pid, struct
             continue;
         }
         end_processes(&sweep, sample.time_ms);
-        replace_sample(&sweep, sample.process, pid == 0 ? without_repeated(sample) : sample);
+        replace_sample(&sweep, sample.process, part_of(sample, pid == 0));
         struct rss_breakdown_sample sum = sweep.sum;
         sum.time_ms = sample.time_ms;
         if (is_whole_heap) {
             add_live(recording, &sum);
         }
-        TRY(rss_breakdown_sample_vec_push(&rss_breakdown.samples, sum));
+        TRY(add_moment(&rss_breakdown.samples, &sum));
     }
     TRY(build_splits(profile, pid, &rss_breakdown.splits));
     find_peak(recording, pid, &rss_breakdown);

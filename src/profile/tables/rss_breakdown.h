@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // rss_breakdown: the parts of resident memory, over time.
 //
-// Each process is sampled on its own, at its own times. The breakdown is their sum: at every
-// sample, each process counts with its latest sample, from its first sample until it ends. Pages
-// that several processes share count once in the sum of all, and fully for one process. Each
-// sample also has the heap's live bytes in that time slice, and how much anonymous memory exceeds
-// them.
+// The samples of one moment are of all processes that could be read then. The breakdown is their
+// sum: at every moment, each process counts with its latest sample, from its first sample until it
+// ends. Pages that several processes share count once in the sum of all, and fully for one process.
+// Each moment also has the heap's live bytes in that time slice, and how much anonymous memory
+// exceeds them.
 //
 // A split divides all resident pages by kind. Splits exist for the highest memory snapshot, for the
 // last one, and for those made on request. The kinds of a split add up to its RSS exactly; pages of
@@ -26,6 +26,7 @@ struct rss_breakdown_sample {
     uint64_t anonymous_bytes;
     uint64_t file_bytes;
     uint64_t shmem_bytes;
+    uint64_t doubted_bytes; // rss_bytes may be higher by so much, see rec_rss_sample
     uint64_t swap_bytes;
     uint64_t minor_faults; // of the running processes, since their start
     uint64_t major_faults;
@@ -96,6 +97,7 @@ struct rss_breakdown {
     struct rss_breakdown_split_vec splits;   // owned; by time
     uint64_t peak_rss_bytes; // of the samples, or a process's own figure if that is higher
     uint64_t peak_rss_ms;
+    uint64_t peak_rss_at_most; // more than peak_rss_bytes if some of a moment is doubted
 };
 
 // Build the breakdown of all processes, or of those with process id `pid` if it is not 0. The

@@ -89,6 +89,56 @@ static void processes_count_until_they_end(void **state)
     assert_int_equal(rss_breakdown.peak_rss_ms, 350);
 }
 
+// At 200 ms the file's pages begin to count for the parent, which gets 500 bytes; the child loses
+// 400. At 300 ms 250 bytes of the child are doubted.
+static void the_samples_of_a_moment_are_one_sum(void **state)
+{
+    (void)state;
+    static const struct rec_rss_sample samples[] = {
+        {.time_ms = 100, .rss_bytes = 500, .file_bytes = 300, .repeated_file_bytes = 300},
+        {.time_ms = 100, .process = 1, .rss_bytes = 900, .file_bytes = 300},
+        {.time_ms = 200, .rss_bytes = 1000, .file_bytes = 300},
+        {.time_ms = 200,
+         .process = 1,
+         .rss_bytes = 500,
+         .file_bytes = 300,
+         .repeated_file_bytes = 300},
+        {.time_ms = 300, .rss_bytes = 900, .file_bytes = 300},
+        {.time_ms = 300,
+         .process = 1,
+         .rss_bytes = 600,
+         .file_bytes = 300,
+         .repeated_file_bytes = 300,
+         .doubted_bytes = 250},
+    };
+    static const uint64_t sums[] = {1100, 1200, 1200};
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(rss_breakdown_release) struct rss_breakdown all = {0};
+    CLEANUP(rss_breakdown_release) struct rss_breakdown one = {0};
+    uint32_t id;
+    expect_ok(recording_builder_init(&b));
+    expect_ok(recording_builder_process(&b, 100, "parent", &id));
+    expect_ok(recording_builder_process(&b, 200, "child", &id));
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        expect_ok(rss_samples_vec_push(&b.rss_samples, samples[i]));
+    }
+    expect_ok(recording_builder_finish(&b, &recording));
+    expect_ok(profile_from_recording(&recording, NULL, NULL, &profile, NULL));
+    expect_ok(rss_breakdown_build(profile, 0, &all));
+    assert_int_equal(all.samples.len, ARRAY_LEN(sums));
+    for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
+        assert_int_equal(all.samples.items[i].rss_bytes, sums[i]);
+    }
+    assert_int_equal(all.peak_rss_bytes, 1200);
+    assert_int_equal(all.peak_rss_ms, 200);
+    assert_int_equal(all.peak_rss_at_most, 1200 + 250);
+    expect_ok(rss_breakdown_build(profile, 200, &one)); // its pages are surely in its own RSS
+    assert_int_equal(one.peak_rss_bytes, 900);
+    assert_int_equal(one.peak_rss_at_most, 900);
+}
+
 static void
 add_snapshot(struct recording_builder *b, uint64_t time_ms, uint32_t process, uint32_t flags)
 {
@@ -343,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_count_until_they_end),
+        cmocka_unit_test(the_samples_of_a_moment_are_one_sum),
         cmocka_unit_test(one_process_has_its_own_rss_breakdown),
         cmocka_unit_test(a_peak_that_no_sample_saw_is_its_own_processes),
         cmocka_unit_test(snapshots_of_one_moment_are_one_split),

@@ -161,6 +161,13 @@ bool summary_peak_has_share(const struct summary *summary, uint64_t part_bytes)
     return part_bytes > 0 && part_bytes >= summary->costs.values[COST_PEAK_BYTES] / least_part;
 }
 
+bool summary_has_wide_rss(const struct summary *summary)
+{
+    const uint64_t least_part = 100;
+    return summary->peak_rss_at_most >
+           summary->peak_rss_bytes + summary->peak_rss_bytes / least_part;
+}
+
 static uint64_t peak_below(const struct rec_totals *totals)
 {
     return totals->peak_at_least_bytes != 0
@@ -232,6 +239,7 @@ static MUST_USE enum err build(const struct selection *selection, struct summary
     CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
     TRY(rss_breakdown_build(selection->profile, 0, &rss_breakdown));
     summary.peak_rss_bytes = rss_breakdown.peak_rss_bytes;
+    summary.peak_rss_at_most = rss_breakdown.peak_rss_at_most;
     *out = summary;
     return ERR_OK;
 }

@@ -27,13 +27,14 @@ struct summary {
     // The error in the program's own order: peak_error_bytes without blocks in flight.
     uint64_t peak_order_error_bytes;
     uint64_t peak_time_ms;
-    uint64_t peak_rss_bytes;  // of the whole process tree; 0 if never sampled
-    uint64_t runtime_ms;      // of the whole recording
-    uint64_t counted_ms;      // of the selected part
-    double allocations_per_s; // in the selected part; 0 if it has no length
-    uint64_t processes;       // with a filter: with a selected row
-    uint64_t threads;         // the same; without a filter at least one for each process
-    uint64_t stacks;          // distinct call stacks that allocated
+    uint64_t peak_rss_bytes;   // of the whole process tree; 0 if never sampled
+    uint64_t peak_rss_at_most; // as rss_breakdown has it
+    uint64_t runtime_ms;       // of the whole recording
+    uint64_t counted_ms;       // of the selected part
+    double allocations_per_s;  // in the selected part; 0 if it has no length
+    uint64_t processes;        // with a filter: with a selected row
+    uint64_t threads;          // the same; without a filter at least one for each process
+    uint64_t stacks;           // distinct call stacks that allocated
 };
 
 // For each entry of the processes table, find the entry of the first program image of that process,
@@ -50,6 +51,10 @@ uint64_t summary_peak_flight_bytes(const struct summary *summary);
 
 // Whether `part_bytes` are at least a hundredth of the peak, and so worth a sentence.
 bool summary_peak_has_share(const struct summary *summary, uint64_t part_bytes);
+
+// Whether the highest RSS may be higher by a hundredth: processes got shared pages while cairn
+// looked at one after the other.
+bool summary_has_wide_rss(const struct summary *summary);
 
 enum err summary_build(const struct selection *selection, struct summary *out) MUST_USE;
 

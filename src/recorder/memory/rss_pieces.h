@@ -67,6 +67,7 @@ struct rss_process {
     const struct aggregator_process *process;
     const struct listed_block_vec *listed; // of threads that keep books; NULL: none
     uint64_t listed_changes;               // live blocks that changed while they were listed
+    uint64_t late_bytes;                   // shared_claim.late_bytes
     const struct address_range_vec *own;   // cairn's own memory
     const struct u64_vec *stack_tops;      // ends of known threads' stacks, in order
     const struct u64_vec *stack_pointers;  // of sleeping threads, in order

@@ -409,12 +409,15 @@ claim_of(const struct splitting *s, const struct rss_piece *piece, const struct 
 {
     const struct memory_area *area = area_of(s, piece);
     const struct memory_area *file = file_of(s, piece);
+    const uint64_t shared_bytes = share_u64(area->shared_bytes, part->rss_bytes, area->rss_bytes);
     return (struct shared_claim){
         .device = file->device,
         .inode = file->inode,
         .process = s->what->process->index,
-        .shared_bytes = share_u64(area->shared_bytes, part->rss_bytes, area->rss_bytes),
+        .shared_bytes = shared_bytes,
         .proportional_bytes = share_u64(area->proportional_bytes, part->rss_bytes, area->rss_bytes),
+        .private_bytes = part->rss_bytes - shared_bytes,
+        .late_bytes = file->inode != 0 ? s->what->late_bytes : 0,
     };
 }
 
@@ -452,8 +455,7 @@ static void add_part(struct rec_part *sum, const struct rec_part *part)
 static void add_split_part(struct split_part *sum, const struct split_part *more)
 {
     add_part(&sum->part, &more->part);
-    sum->claim.shared_bytes += more->claim.shared_bytes;
-    sum->claim.proportional_bytes += more->claim.proportional_bytes;
+    shared_claim_add(&sum->claim, &more->claim);
 }
 
 // A map of tens of thousands of areas has few different parts.
@@ -610,9 +612,7 @@ static enum err append_parts(struct splitting *s, uint32_t index, struct rss_tab
             tables->parts.items[tables->parts.len++].snapshot = index;
         }
         if (i > 0 && compare_split_parts(next - 1, next) == 0) {
-            struct shared_claim *claim = tables->claims.items + tables->claims.len - 1;
-            claim->shared_bytes += next->claim.shared_bytes;
-            claim->proportional_bytes += next->claim.proportional_bytes;
+            shared_claim_add(tables->claims.items + tables->claims.len - 1, &next->claim);
         } else {
             tables->claims.items[tables->claims.len] = next->claim;
             tables->claims.items[tables->claims.len++].part = (uint32_t)(tables->parts.len - 1);

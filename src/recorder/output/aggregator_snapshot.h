@@ -16,8 +16,8 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_snapshots.h"
-#include "recorder/memory/proc_sampler.h"
 #include "recorder/processes/unrecorded_list.h"
+#include "recorder/samples/proc_sampler.h"
 #include "recording/format/tables.h"
 #include "session/layout.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/sharing/shared_pages.h"
 
-#include <stdbool.h>
-
 #include "base/minmax.h"
 #include "base/order.h"
 
@@ -21,19 +19,41 @@ static bool is_same_file(const struct shared_claim *a, const struct shared_claim
     return a->device == b->device && a->inode == b->inode;
 }
 
+void shared_claim_add(struct shared_claim *sum, const struct shared_claim *more)
+{
+    sum->shared_bytes += more->shared_bytes;
+    sum->proportional_bytes += more->proportional_bytes;
+    sum->private_bytes += more->private_bytes;
+}
+
+// Add up the claims of the first process. Return their number.
+static size_t add_process(const struct shared_claim *claims, size_t count, struct shared_claim *out)
+{
+    *out = claims[0];
+    size_t end = 1;
+    for (; end < count && claims[end].process == claims[0].process; end++) {
+        shared_claim_add(out, claims + end);
+    }
+    return end;
+}
+
 // Return what the claims of one file count for together.
 static uint64_t sum_of_file(const struct shared_claim *claims, size_t count)
 {
     uint64_t divided_bytes = 0;
     uint64_t most_bytes = 0;
-    uint64_t process_bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        const bool is_next = i == 0 || claims[i].process != claims[i - 1].process;
-        process_bytes = (is_next ? 0 : process_bytes) + claims[i].shared_bytes;
-        most_bytes = max_u64(most_bytes, process_bytes);
-        divided_bytes += claims[i].proportional_bytes;
+    uint64_t private_bytes = 0;
+    uint64_t whole_bytes = 0; // of the process with most of the file
+    for (size_t first = 0; first < count;) {
+        struct shared_claim sum;
+        first += add_process(claims + first, count - first, &sum);
+        const uint64_t doubted_bytes = min_u64(sum.shared_bytes, sum.late_bytes);
+        divided_bytes += excess_u64(sum.proportional_bytes, doubted_bytes);
+        most_bytes = max_u64(most_bytes, sum.shared_bytes - doubted_bytes);
+        private_bytes += sum.private_bytes;
+        whole_bytes = max_u64(whole_bytes, sum.private_bytes + sum.shared_bytes);
     }
-    return max_u64(divided_bytes, most_bytes);
+    return max_u64(max_u64(divided_bytes, most_bytes), excess_u64(whole_bytes, private_bytes));
 }
 
 static void settle_file(const struct shared_claim *claims,
@@ -51,6 +71,16 @@ static void settle_file(const struct shared_claim *claims,
         part->repeated_bytes += repeated_bytes;
         snapshots[part->snapshot].repeated_bytes[part->kind - 1] += repeated_bytes;
     }
+}
+
+bool shared_pages_are_late(const struct shared_claim_vec *claims)
+{
+    for (size_t i = 0; i < claims->len; i++) {
+        if (claims->items[i].late_bytes > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void shared_pages_settle(struct shared_claim_vec *claims,

@@ -14,9 +14,15 @@
 //   file    parent 256 MiB    child 256 MiB (repeated)    child 256 MiB (repeated)
 //
 // Anonymous memory counts as one file. All figures of one process alone are as the kernel has them.
+//
+// Processes are read one after the other. While seven of them touch the same 64 MiB, the first one
+// may be read as the only one that has them, the second one with a half, the third one with a
+// third, and so on: together 166 MiB. So pages that a process got while others were read count only
+// as far as one of the processes must have them. The next figures count what is its own.
 // Memory: a claim for each part of a memory snapshot. Context: H.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -30,10 +36,18 @@ struct shared_claim {
     uint32_t process; // index: earlier ones have joined earlier
     uint32_t part;    // index in a table of rec_part
     uint64_t shared_bytes;
-    uint64_t proportional_bytes; // each page divided among its mappings
+    uint64_t proportional_bytes; // of shared_bytes: each page divided among its mappings
+    uint64_t private_bytes;      // of the part besides: pages that it alone has
+    uint64_t late_bytes;         // of all files of the process: since the first process was read
 };
 
 DEFINE_VEC(shared_claim_vec, struct shared_claim);
+
+// Add a claim of the same process to the same file.
+void shared_claim_add(struct shared_claim *sum, const struct shared_claim *more);
+
+// Whether a process got pages of a file while others were read.
+bool shared_pages_are_late(const struct shared_claim_vec *claims);
 
 // Set repeated_bytes of the parts of all snapshots of one moment, and the sums in the snapshots.
 // Sort the claims.

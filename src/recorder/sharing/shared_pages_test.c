@@ -23,34 +23,57 @@ struct file_case {
     uint64_t shared_bytes[PROCESSES];
     uint64_t proportional_bytes[PROCESSES];
     uint64_t repeated_bytes[PROCESSES]; // wanted
+    uint64_t late_bytes[PROCESSES];
+};
+
+static const struct file_case files[] = {
+    // All have the same 60 MiB.
+    {{60 * MB, 60 * MB, 60 * MB},
+     {60 * MB, 60 * MB, 60 * MB},
+     {20 * MB, 20 * MB, 20 * MB},
+     {0, 60 * MB, 60 * MB},
+     {0}},
+    // The third has 10 MiB of its own besides.
+    {{60 * MB, 60 * MB, 70 * MB},
+     {60 * MB, 60 * MB, 60 * MB},
+     {20 * MB, 20 * MB, 20 * MB},
+     {0, 60 * MB, 60 * MB},
+     {0}},
+    // Unrecorded processes have the pages, too: what one process has counts.
+    {{8 * MB, 8 * MB, 4 * MB}, {8 * MB, 8 * MB, 4 * MB}, {MB, MB, MB}, {0, 8 * MB, 4 * MB}, {0}},
+    // Pairs share different pages: A with B, B with C.
+    {{4 * MB, 8 * MB, 4 * MB},
+     {4 * MB, 8 * MB, 4 * MB},
+     {2 * MB, 4 * MB, 2 * MB},
+     {0, 4 * MB, 4 * MB},
+     {0}},
+    // Nothing is shared.
+    {{MB, 2 * MB, 3 * MB}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0}},
+    // All touch the same 60 MiB while they are read, and the first one was alone then.
+    {{60 * MB, 60 * MB, 60 * MB},
+     {0, 60 * MB, 60 * MB},
+     {0, 30 * MB, 20 * MB},
+     {0, 60 * MB, 60 * MB},
+     {0, 60 * MB, 60 * MB}},
+    // Two touch what the first one does not have.
+    {{8 * MB, 60 * MB, 60 * MB},
+     {0, 60 * MB, 60 * MB},
+     {0, 30 * MB, 30 * MB},
+     {0, 8 * MB, 60 * MB},
+     {0, 60 * MB, 60 * MB}},
+    // It has other pages of the file, which the next look shows.
+    {{60 * MB, 70 * MB, 0},
+     {60 * MB, 60 * MB, 0},
+     {30 * MB, 30 * MB, 0},
+     {0, 60 * MB, 0},
+     {0, 10 * MB, 0}},
 };
 
 static void a_file_counts_once(void **state)
 {
     (void)state;
-    static const struct file_case cases[] = {
-        // All have the same 60 MiB.
-        {{60 * MB, 60 * MB, 60 * MB},
-         {60 * MB, 60 * MB, 60 * MB},
-         {20 * MB, 20 * MB, 20 * MB},
-         {0, 60 * MB, 60 * MB}},
-        // The third has 10 MiB of its own besides.
-        {{60 * MB, 60 * MB, 70 * MB},
-         {60 * MB, 60 * MB, 60 * MB},
-         {20 * MB, 20 * MB, 20 * MB},
-         {0, 60 * MB, 60 * MB}},
-        // Unrecorded processes have the pages, too: what one process has counts.
-        {{8 * MB, 8 * MB, 4 * MB}, {8 * MB, 8 * MB, 4 * MB}, {MB, MB, MB}, {0, 8 * MB, 4 * MB}},
-        // Pairs share different pages: A with B, B with C.
-        {{4 * MB, 8 * MB, 4 * MB},
-         {4 * MB, 8 * MB, 4 * MB},
-         {2 * MB, 4 * MB, 2 * MB},
-         {0, 4 * MB, 4 * MB}},
-        // Nothing is shared.
-        {{MB, 2 * MB, 3 * MB}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct file_case *c = &cases[i];
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        const struct file_case *c = &files[i];
         struct rec_part parts[PROCESSES];
         struct rec_memory_snapshot snapshots[PROCESSES];
         CLEANUP(shared_claim_vec_release) struct shared_claim_vec claims = {0};
@@ -65,7 +88,10 @@ static void a_file_counts_once(void **state)
                                                .process = p,
                                                .part = p,
                                                .shared_bytes = c->shared_bytes[p],
-                                               .proportional_bytes = c->proportional_bytes[p]};
+                                               .proportional_bytes = c->proportional_bytes[p],
+                                               .private_bytes =
+                                                   c->rss_bytes[p] - c->shared_bytes[p],
+                                               .late_bytes = c->late_bytes[p]};
             assert_int_equal(shared_claim_vec_push(&claims, claim), ERR_OK);
         }
         shared_pages_settle(&claims, parts, snapshots);

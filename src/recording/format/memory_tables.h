@@ -28,6 +28,7 @@ struct rec_rss_sample {
     uint64_t repeated_anonymous_bytes;
     uint64_t repeated_file_bytes;
     uint64_t repeated_shmem_bytes;
+    uint64_t doubted_bytes; // of the last two: may count after all, see doubted_pages.h
 };
 
 enum rec_mapping_kind {

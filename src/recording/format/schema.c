@@ -198,6 +198,7 @@ static const struct rec_column rss_sample_columns[] = {
     COLUMN(rec_rss_sample, 13, repeated_anonymous_bytes),
     COLUMN(rec_rss_sample, 14, repeated_file_bytes),
     COLUMN(rec_rss_sample, 15, repeated_shmem_bytes),
+    COLUMN(rec_rss_sample, 16, doubted_bytes),
 };
 
 static const struct rec_column mapping_columns[] = {

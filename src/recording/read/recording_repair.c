@@ -288,6 +288,8 @@ static bool is_good_sample(struct repair *p, void *entry, const void *before)
     bound_figure(p, &sample->repeated_anonymous_bytes, sample->anonymous_bytes);
     bound_figure(p, &sample->repeated_file_bytes, sample->file_bytes);
     bound_figure(p, &sample->repeated_shmem_bytes, sample->shmem_bytes);
+    bound_figure(p, &sample->doubted_bytes,
+                 sample->repeated_file_bytes + sample->repeated_shmem_bytes);
     return sample->process < p->r->process_count;
 }
 

@@ -328,6 +328,7 @@ enum err view_rss(struct view *view,
     CLEANUP(breakdown_row_vec_release) struct breakdown_row_vec rows = {0};
     CLEANUP(mapping_list_release) struct mapping_list list = {0};
     json_key_u64(view->w, "peak_rss_bytes", rss_breakdown->peak_rss_bytes);
+    json_key_u64(view->w, "peak_rss_at_most_bytes", rss_breakdown->peak_rss_at_most);
     json_key_u64(view->w, "peak_rss_ms", rss_breakdown->peak_rss_ms);
     write_samples(view, rss_breakdown);
     write_kinds(view);

@@ -133,6 +133,7 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
     json_key_known_u64(w, "peak_at_most_bytes", summary_peak_at_most(summary), has_peak);
     json_key_known_u64(w, "peak_time_ms", summary->peak_time_ms, has_peak && summary->has_times);
     json_key_u64(w, "peak_rss_bytes", summary->peak_rss_bytes);
+    json_key_u64(w, "peak_rss_at_most_bytes", summary->peak_rss_at_most);
     json_key_known_u64(w, "runtime_ms", summary->runtime_ms, summary->has_times);
     json_key_known_u64(w, "counted_ms", summary->counted_ms, summary->has_times);
     json_key_u64(w, "processes", summary->processes);

@@ -65,9 +65,15 @@ const TILES: readonly Tile[] = [
     cost: 'peak_rss_bytes',
     label: 'Peak RSS',
     go: { view: 'rss' },
-    note: (_t, _suppressed, isFiltered) => `all processes together${isFiltered ? '; whole recording, not filtered' : ''}`,
+    note: (t, _suppressed, isFiltered) => `all processes together${atMost(t)}${isFiltered ? '; whole recording, not filtered' : ''}`,
   },
 ];
+
+/** What the peak may have been, if that is a hundredth more. */
+function atMost(totals: Readonly<Record<string, number>>): string {
+  const most = totals['peak_rss_at_most_bytes'] ?? 0;
+  return most > 1.01 * (totals['peak_rss_bytes'] ?? 0) ? `, at most ${formatBytes(most)}` : '';
+}
 
 function perSecond(count: number, countedMs: number): string {
   return countedMs === 0 ? 'too short for a rate' : `${formatRate((count * 1000) / countedMs)} a second`;

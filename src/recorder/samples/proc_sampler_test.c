@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/test_support/open_files.h"
-#include "recorder/memory/proc_sampler.h"
+#include "recorder/samples/proc_sampler.h"
 
 enum {
     PEAK_MS = 123450,
@@ -134,15 +134,16 @@ static void shared_pages_that_may_be_repeated_make_samples_due(void **state)
     (void)state;
     static const struct {
         uint64_t shared_mb; // of the first process
-        bool is_alone;
-        uint64_t spent_ns; // by the samples before
+        uint64_t other_mb;  // of the second one, which repeats some; 0: there is none
+        uint64_t spent_ns;  // by the samples before
         bool is_due;
     } cases[] = {
-        {.shared_mb = 4}, // as before
-        {.shared_mb = 8}, // a little more
-        {.shared_mb = 40, .is_due = true},
-        {.shared_mb = 40, .is_alone = true},
-        {.shared_mb = 40, .spent_ns = 1000000},
+        {.shared_mb = 4, .other_mb = 4}, // as before
+        {.shared_mb = 8, .other_mb = 8}, // a little more
+        {.shared_mb = 40, .other_mb = 4, .is_due = true},
+        {.shared_mb = 4, .other_mb = 40, .is_due = true},
+        {.shared_mb = 40},
+        {.shared_mb = 40, .other_mb = 40, .spent_ns = 1000000},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(proc_sampler_release) struct proc_sampler s;
@@ -156,11 +157,146 @@ static void shared_pages_that_may_be_repeated_make_samples_due(void **state)
         proc_sampler_init(&s);
         proc_sampler_end_round(&s, 100, cases[i].spent_ns);
         proc_sampler_note_glance(&s, &first, 150, 100 * MB, cases[i].shared_mb * MB);
-        if (!cases[i].is_alone) {
-            proc_sampler_note_glance(&s, &second, 150, 100 * MB, 44 * MB); // these are repeated
+        if (cases[i].other_mb > 0) {
+            proc_sampler_note_glance(&s, &second, 150, 100 * MB, cases[i].other_mb * MB);
         }
         (void)proc_sampler_end_glances(&s, 150, 0);
         assert_int_equal(proc_sampler_due(&s, 150), cases[i].is_due);
+    }
+}
+
+enum {
+    TOUCHING = 4, // processes
+};
+
+// Each has 3 MB of its own, and a file of 2 MB that all have.
+static void set_up_touching(struct proc_sampler *s, struct aggregator_process processes[TOUCHING])
+{
+    proc_sampler_init(s);
+    for (uint32_t i = 0; i < TOUCHING; i++) {
+        processes[i] = (struct aggregator_process){
+            .index = i,
+            .glanced_shared_bytes = 2 * MB,
+            .latest_sample = {.time_ms = 100,
+                              .process = i,
+                              .rss_bytes = 5 * MB,
+                              .anonymous_bytes = 3 * MB,
+                              .file_bytes = 2 * MB,
+                              .repeated_file_bytes = i == 0 ? 0 : 2 * MB}};
+    }
+}
+
+// Glance at all: each has touched the same segment. Return the sum.
+static uint64_t touch_and_glance(struct proc_sampler *s,
+                                 struct aggregator_process processes[TOUCHING],
+                                 uint64_t now_ms,
+                                 uint64_t segment_bytes)
+{
+    for (size_t i = 0; i < TOUCHING; i++) {
+        proc_sampler_note_glance(s, processes + i, now_ms, 5 * MB + segment_bytes,
+                                 2 * MB + segment_bytes);
+    }
+    return proc_sampler_end_glances(s, now_ms, 0);
+}
+
+// Samples of the first `count`. Each segment was touched when the ones before were read if it is
+// late, else before all. Return the sum.
+static uint64_t sample_all(struct proc_sampler *s,
+                           struct aggregator_process processes[TOUCHING],
+                           size_t count,
+                           uint64_t segment_bytes,
+                           bool is_late)
+{
+    proc_sampler_begin_round(s, 200);
+    for (size_t i = 0; i < count; i++) {
+        const struct proc_reading reading = {.sample = {.rss_bytes = 5 * MB + segment_bytes,
+                                                        .anonymous_bytes = 3 * MB,
+                                                        .file_bytes = 2 * MB,
+                                                        .shmem_bytes = segment_bytes},
+                                             .proportional_anonymous_bytes = 3 * MB,
+                                             .proportional_file_bytes = 2 * MB / count,
+                                             .proportional_shmem_bytes =
+                                                 segment_bytes / (is_late ? i + 1 : count)};
+        processes[i].glanced_shared_bytes = 2 * MB + (is_late ? 0 : segment_bytes);
+        proc_sampler_put(s, &reading, processes + i, 200);
+    }
+    const uint64_t sum = proc_sampler_settle(s);
+    proc_sampler_end_round(s, 200, 0);
+    return sum;
+}
+
+// Return what is doubted of the samples at a time, and their sum.
+static uint64_t doubted_at(const struct rss_sample_vec *samples, uint64_t time_ms, uint64_t *sum)
+{
+    uint64_t doubted_bytes = 0;
+    *sum = 0;
+    for (size_t i = 0; i < samples->len; i++) {
+        if (samples->items[i].time_ms == time_ms) {
+            doubted_bytes += samples->items[i].doubted_bytes;
+            *sum += rec_rss_sample_counted(samples->items + i);
+        }
+    }
+    return doubted_bytes;
+}
+
+// All touch the same 64 MB between two samples. It counts once; if no page were the same, they
+// would have three times as much besides.
+static void a_glance_counts_what_one_of_them_must_have(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    struct aggregator_process processes[TOUCHING];
+    const uint64_t wanted = 3 * MB * TOUCHING + 66 * MB;
+    uint64_t sum;
+    set_up_touching(&s, processes);
+    assert_int_equal(touch_and_glance(&s, processes, 150, 64 * MB), wanted);
+    assert_int_equal(s.highest.rss_bytes, wanted);
+    assert_int_equal(doubted_at(&s.highest.samples, 150, &sum), 64 * MB * (TOUCHING - 1));
+    assert_int_equal(sum, wanted);
+    assert_true(proc_sampler_due(&s, 150)); // it says more
+}
+
+// They touch them while samples are taken, each when the one before it was read: the first one is
+// read as if it were alone, the second one with a half, and so on.
+static void samples_of_pages_that_come_meanwhile_count_once(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    struct aggregator_process processes[TOUCHING];
+    const uint64_t wanted = 3 * MB * TOUCHING + 66 * MB;
+    uint64_t sum;
+    set_up_touching(&s, processes);
+    assert_int_equal(sample_all(&s, processes, TOUCHING, 64 * MB, true), wanted);
+    const uint64_t doubted_bytes = doubted_at(&s.samples, 200, &sum);
+    assert_int_equal(sum, wanted);
+    assert_in_range(doubted_bytes, 64 * MB, 64 * MB * (TOUCHING - 1)); // 1 + 1/2 + 1/3 + 1/4
+    (void)touch_and_glance(&s, processes, 250, 64 * MB);
+    assert_true(proc_sampler_due(&s, 250)); // although nothing has come since
+}
+
+// Samples end the doubt about the glance before, but for what processes have lost since then.
+static void the_next_samples_end_a_doubt(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t segment_mb; // when samples are taken
+        size_t count;        // of processes then
+        uint64_t doubted_mb; // wanted, of the glance
+    } cases[] = {{64, TOUCHING, 0},
+                 {80, TOUCHING, 80 - 64},
+                 {63, TOUCHING, 63 + TOUCHING - 64},
+                 {64, TOUCHING - 1, 66},
+                 {1, TOUCHING, 3 + TOUCHING * 63 - 66}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(proc_sampler_release) struct proc_sampler s;
+        struct aggregator_process processes[TOUCHING];
+        uint64_t sum;
+        set_up_touching(&s, processes);
+        (void)touch_and_glance(&s, processes, 150, 64 * MB);
+        (void)sample_all(&s, processes, cases[i].count, cases[i].segment_mb * MB, false);
+        assert_int_equal(doubted_at(&s.samples, 150, &sum), cases[i].doubted_mb * MB);
+        assert_int_equal(sum, 3 * MB * TOUCHING + 66 * MB);
+        assert_int_equal(doubted_at(&s.samples, 200, &sum), 0);
     }
 }
 
@@ -275,6 +411,9 @@ int main(void)
         cmocka_unit_test(no_peak_between_two_samples_is_missed),
         cmocka_unit_test(a_rest_is_quiet_until_memory_moves),
         cmocka_unit_test(shared_pages_that_may_be_repeated_make_samples_due),
+        cmocka_unit_test(a_glance_counts_what_one_of_them_must_have),
+        cmocka_unit_test(samples_of_pages_that_come_meanwhile_count_once),
+        cmocka_unit_test(the_next_samples_end_a_doubt),
         cmocka_unit_test(the_highest_sample_of_each_process_is_kept),
         cmocka_unit_test(the_highest_glance_of_each_interval_is_stored),
         cmocka_unit_test(what_costs_more_is_done_less_often),

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "recorder/memory/proc_sampler.h"
+#include "recorder/samples/proc_sampler.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/minmax.h"
 #include "base/order.h"
-#include "host/os/file.h"
-#include "host/os/proc_file.h"
-#include "host/text/proc_text.h"
+#include "recorder/sharing/doubted_pages.h"
 #include "recorder/sharing/shared_pages.h"
 
 // A round may take this share of the time until the next one.
@@ -45,28 +42,6 @@ bool proc_sampler_due(const struct proc_sampler *sampler, uint64_t now_ms)
     return now_ms >= sampler->next_ms;
 }
 
-// Read /proc/PID/`name` into `buffer` as text. The kernel writes these files, and they are short.
-static bool read_proc(pid_t pid, const char *name, char *buffer, size_t size)
-{
-    CLEANUP(fd_closep) int fd = proc_file_open(pid, name);
-    if (fd < 0) {
-        return false;
-    }
-    size_t used = 0;
-    while (used + 1 < size) {
-        const ssize_t got = read(fd, buffer + used, size - 1 - used);
-        if (got < 0) {
-            return false; // ESRCH: it ended meanwhile
-        }
-        if (got == 0) {
-            break;
-        }
-        used += (size_t)got;
-    }
-    buffer[used] = '\0';
-    return used > 0;
-}
-
 // Without memory the curve lacks a peak.
 static void keep(struct rss_sample_vec *samples, struct rec_rss_sample sample)
 {
@@ -81,11 +56,27 @@ static uint64_t repeated_of(uint64_t bytes, uint64_t earlier_repeated_bytes, uin
     return share_u64(bytes, earlier_repeated_bytes, earlier_bytes);
 }
 
-// Return the file and shared pages that count in a sum.
-static uint64_t shared_once(const struct rec_rss_sample *sample)
+static void add_glance(struct proc_glance *glance, const struct rec_rss_sample *sample)
 {
-    return sample->file_bytes - sample->repeated_file_bytes + sample->shmem_bytes -
-           sample->repeated_shmem_bytes;
+    keep(&glance->samples, *sample);
+    glance->rss_bytes += rec_rss_sample_counted(sample);
+    glance->doubted_bytes += sample->doubted_bytes;
+    glance->shared_bytes += shared_bytes_counted(sample);
+    glance->most_shared_bytes = max_u64(glance->most_shared_bytes, shared_bytes_of(sample));
+}
+
+// The process with the most shared pages must have them: those that count may all be others.
+static void settle_doubts(struct proc_glance *glance)
+{
+    const uint64_t owed_bytes = excess_u64(glance->most_shared_bytes, glance->shared_bytes);
+    glance->rss_bytes +=
+        doubted_pages_admit(glance->samples.items, glance->samples.len, owed_bytes);
+}
+
+static void glance_clear(struct proc_glance *glance)
+{
+    rss_sample_vec_clear(&glance->samples);
+    *glance = (struct proc_glance){.samples = glance->samples};
 }
 
 void proc_sampler_note_glance(struct proc_sampler *sampler,
@@ -106,40 +97,36 @@ void proc_sampler_note_glance(struct proc_sampler *sampler,
     const struct rec_rss_sample *latest = &process->latest_sample;
     sample.repeated_anonymous_bytes = repeated_of(
         sample.anonymous_bytes, latest->repeated_anonymous_bytes, latest->anonymous_bytes);
-    // More shared pages of a process that repeats some are most likely repeated, too. If they are
-    // not, the next sample adds them.
     const uint64_t file_bytes = min_u64(sample.file_bytes, latest->file_bytes);
     sample.repeated_file_bytes =
-        repeated_of(file_bytes, latest->repeated_file_bytes, latest->file_bytes) +
-        (latest->repeated_file_bytes > 0 ? sample.file_bytes - file_bytes : 0);
+        repeated_of(file_bytes, latest->repeated_file_bytes, latest->file_bytes);
     sample.repeated_shmem_bytes =
         repeated_of(sample.shmem_bytes, latest->repeated_shmem_bytes, latest->shmem_bytes);
-    sampler->now.rss_bytes += rec_rss_sample_counted(&sample);
-    sampler->now.doubted_bytes += excess_u64(shared_once(&sample), shared_once(latest));
-    keep(&sampler->now.samples, sample);
+    doubted_pages_limit(&sample, 1, UINT64_MAX); // some of them may be gone
+    doubted_pages_add(&sample, excess_u64(shared, shared_bytes_of(latest)));
+    add_glance(&sampler->now, &sample);
 }
 
-// Return zeros if they cannot be read.
-static struct proc_pages read_pages(pid_t pid)
+void proc_sampler_note_shared(pid_t pid, struct aggregator_process *process)
 {
-    char text[256];
-    return read_proc(pid, "statm", text, sizeof(text)) ? proc_text_pages(text)
-                                                       : (struct proc_pages){0};
+    process->glanced_shared_bytes = proc_resident_read(pid).shared_bytes;
+}
+
+uint64_t proc_sampler_late_bytes(pid_t pid, const struct aggregator_process *process)
+{
+    return excess_u64(proc_resident_read(pid).shared_bytes, process->glanced_shared_bytes);
 }
 
 void proc_sampler_glance(struct proc_sampler *sampler,
                          pid_t pid,
-                         const struct aggregator_process *process,
+                         struct aggregator_process *process,
                          uint64_t now_ms)
 {
-    struct proc_pages pages = read_pages(pid);
-    if (pages.resident == 0) {
-        pages = read_pages(proc_file_living(pid));
-    }
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (pages.resident > 0 && process->latest_sample.time_ms > 0) {
-        proc_sampler_note_glance(sampler, process, now_ms, pages.resident * page_bytes,
-                                 pages.shared * page_bytes);
+    const struct proc_resident resident = proc_resident_read(pid);
+    process->glanced_shared_bytes = resident.shared_bytes;
+    if (resident.rss_bytes > 0 && process->latest_sample.time_ms > 0) {
+        proc_sampler_note_glance(sampler, process, now_ms, resident.rss_bytes,
+                                 resident.shared_bytes);
     }
 }
 
@@ -149,84 +136,14 @@ static uint64_t affordable_ms(uint64_t interval_ms, uint64_t spent_ns, uint64_t 
     return affordable_ms > interval_ms ? affordable_ms : interval_ms;
 }
 
-// proc(5): /proc/PID/status has the split by kind at the price of one short read.
-static bool read_status(pid_t pid, struct proc_reading *out)
+// Pages that it got since the round began may be in the figures of processes read before.
+static void leave_late_out(struct unsettled_sample *taken, uint64_t bytes)
 {
-    char text[8192];
-    struct rec_rss_sample *sample = &out->sample;
-    if (!read_proc(pid, "status", text, sizeof(text))) {
-        return false;
-    }
-    sample->anonymous_bytes = proc_text_kib(text, "RssAnon");
-    sample->file_bytes = proc_text_kib(text, "RssFile");
-    sample->shmem_bytes = proc_text_kib(text, "RssShmem");
-    sample->swap_bytes = proc_text_kib(text, "VmSwap");
-    sample->rss_bytes = proc_text_kib(text, "VmRSS");
-    sample->data_bytes = proc_text_kib(text, "VmData");
-    out->is_confined = proc_text_kib(text, "Seccomp") != 0;
-    out->highest_bytes = proc_text_kib(text, "VmHWM"); // of this image: an execve resets it
-    return sample->rss_bytes > 0;                      // a zombie has none
-}
-
-// smaps_rollup is exact; status may lag by some pages a thread. The kernel walks the page tables
-// for it, so only the total and the shares of the kinds come from it. Kernels before 5.3 divide
-// only the total: then the anonymous memory counts as unshared.
-static void read_rollup(pid_t pid, struct proc_reading *out)
-{
-    char text[4096];
-    struct rec_rss_sample *sample = &out->sample;
-    if (!read_proc(pid, "smaps_rollup", text, sizeof(text))) {
-        return;
-    }
-    const uint64_t rss_bytes = proc_text_kib(text, "Rss");
-    sample->rss_bytes = rss_bytes > 0 ? rss_bytes : sample->rss_bytes;
-    if (proc_text_value(text, "Pss_Shmem") != NULL) {
-        out->proportional_anonymous_bytes = proc_text_kib(text, "Pss_Anon");
-        out->proportional_file_bytes = proc_text_kib(text, "Pss_File");
-        out->proportional_shmem_bytes = proc_text_kib(text, "Pss_Shmem");
-    } else if (proc_text_value(text, "Pss") != NULL) {
-        const uint64_t rest_bytes = excess_u64(proc_text_kib(text, "Pss"), sample->anonymous_bytes);
-        out->proportional_file_bytes = min_u64(sample->file_bytes, rest_bytes);
-        out->proportional_shmem_bytes = rest_bytes - out->proportional_file_bytes;
-    }
-}
-
-static void read_faults(pid_t pid, struct rec_rss_sample *sample)
-{
-    char text[2048];
-    if (read_proc(pid, "stat", text, sizeof(text))) {
-        const struct proc_faults faults = proc_text_faults(text);
-        sample->minor_faults = faults.minor;
-        sample->major_faults = faults.major;
-    }
-}
-
-static void read_break(pid_t pid, struct rec_rss_sample *sample)
-{
-    char text[8192];
-    if (read_proc(pid, "maps", text, sizeof(text))) {
-        sample->break_bytes = proc_text_break(text);
-    }
-}
-
-void proc_reading_take(struct proc_reading *reading)
-{
-    pid_t pid = reading->pid;
-    if (!read_status(pid, reading)) {
-        pid = proc_file_living(pid);
-        if (!read_status(pid, reading)) {
-            reading->sample = (struct rec_rss_sample){0};
-            return;
-        }
-    }
-    if (!reading->is_brief) {
-        reading->proportional_anonymous_bytes = reading->sample.anonymous_bytes;
-        reading->proportional_file_bytes = reading->sample.file_bytes;
-        reading->proportional_shmem_bytes = reading->sample.shmem_bytes;
-        read_rollup(pid, reading);
-    }
-    read_faults(pid, &reading->sample);
-    read_break(pid, &reading->sample);
+    const uint64_t of_shmem = min_u64(bytes, taken->proportional_shmem_bytes);
+    const uint64_t of_files = min_u64(bytes - of_shmem, taken->proportional_file_bytes);
+    taken->proportional_shmem_bytes -= of_shmem;
+    taken->proportional_file_bytes -= of_files;
+    taken->late_bytes = of_shmem + of_files;
 }
 
 void proc_sampler_put(struct proc_sampler *sampler,
@@ -243,6 +160,8 @@ void proc_sampler_put(struct proc_sampler *sampler,
     taken.sample.time_ms = now_ms;
     taken.sample.process = process->index;
     taken.sample.mapped_bytes = process->mapped_bytes;
+    leave_late_out(&taken,
+                   excess_u64(shared_bytes_of(&taken.sample), process->glanced_shared_bytes));
     process->record.peak_rss_bytes =
         max_u64(process->record.peak_rss_bytes, reading->highest_bytes);
     if (unsettled_sample_vec_push(&sampler->round, taken) != ERR_OK) {
@@ -280,6 +199,66 @@ settle_kind(struct unsettled_sample_vec *round, size_t bytes, size_t repeated, s
                 offsetof(struct unsettled_sample, sample.repeated_##kind##_bytes), \
                 offsetof(struct unsettled_sample, proportional_##kind##_bytes))
 
+// Doubt what was left out as late, unless the process with the most shared pages has it. Return how
+// many file and shared pages the processes have together at most.
+static uint64_t doubt_late(struct unsettled_sample_vec *round)
+{
+    uint64_t at_most = 0; // as if nothing had been late
+    uint64_t counted_bytes = 0;
+    for (size_t i = 0; i < round->len; i++) {
+        struct unsettled_sample *taken = round->items + i;
+        taken->sample.doubted_bytes = taken->late_bytes;
+        at_most +=
+            taken->late_bytes + taken->proportional_file_bytes + taken->proportional_shmem_bytes;
+        counted_bytes += shared_bytes_counted(&taken->sample);
+    }
+    uint64_t left = excess_u64(at_most, counted_bytes);
+    for (size_t i = 0; i < round->len; i++) {
+        doubted_pages_limit_next(&round->items[i].sample, &left);
+    }
+    return max_u64(at_most, counted_bytes);
+}
+
+// Return how many shared pages the processes of an earlier moment have lost by the round.
+static uint64_t lost_bytes(const struct unsettled_sample_vec *round,
+                           const struct rec_rss_sample *earlier,
+                           size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct unsettled_sample key = {.sample = earlier[i]};
+        const struct unsettled_sample *found =
+            round->len > 0 ? bsearch(&key, round->items, round->len, sizeof(key), compare_unsettled)
+                           : NULL;
+        bytes += excess_u64(shared_bytes_of(earlier + i),
+                            found != NULL ? shared_bytes_of(&found->sample) : 0);
+    }
+    return bytes;
+}
+
+// The moments before had no more shared pages than the round has, and what was lost since then.
+static void limit_earlier_doubts(struct proc_sampler *sampler, uint64_t at_most)
+{
+    struct rec_rss_sample *samples = sampler->samples.items;
+    uint64_t doubted_bytes = 1;
+    size_t end = sampler->samples.len;
+    for (size_t first = end; first > 0 && doubted_bytes > 0; end = first) {
+        uint64_t counted_bytes = 0;
+        doubted_bytes = 0;
+        while (first > 0 && samples[first - 1].time_ms == samples[end - 1].time_ms) {
+            first--;
+            doubted_bytes += samples[first].doubted_bytes;
+            counted_bytes += shared_bytes_counted(samples + first);
+        }
+        if (doubted_bytes > 0) {
+            const uint64_t most_bytes =
+                at_most + lost_bytes(&sampler->round, samples + first, end - first);
+            doubted_pages_limit(samples + first, end - first,
+                                excess_u64(most_bytes, counted_bytes));
+        }
+    }
+}
+
 uint64_t proc_sampler_settle(struct proc_sampler *sampler)
 {
     struct unsettled_sample_vec *round = &sampler->round;
@@ -290,6 +269,7 @@ uint64_t proc_sampler_settle(struct proc_sampler *sampler)
         SETTLE_KIND(round, file);
         SETTLE_KIND(round, shmem);
     }
+    limit_earlier_doubts(sampler, doubt_late(round));
     for (size_t i = 0; i < round->len; i++) {
         const struct rec_rss_sample *sample = &round->items[i].sample;
         round->items[i].process->latest_sample = *sample;
@@ -300,7 +280,26 @@ uint64_t proc_sampler_settle(struct proc_sampler *sampler)
     return rss_bytes;
 }
 
-void proc_sampler_correct(struct proc_sampler *sampler, const struct rec_memory_snapshot *snapshot)
+// Take the resident bytes of a snapshot. Pages that have come since the sample are of the kinds
+// that the snapshot has more of.
+static void grow_to(struct rec_rss_sample *sample, const struct rec_memory_snapshot *snapshot)
+{
+    uint64_t more_bytes =
+        excess_u64(snapshot->rss_bytes, sample->anonymous_bytes + shared_bytes_of(sample));
+    const uint64_t of_shmem =
+        min_u64(more_bytes, excess_u64(snapshot->shared_bytes, sample->shmem_bytes));
+    more_bytes -= of_shmem;
+    const uint64_t of_files =
+        min_u64(more_bytes, excess_u64(snapshot->file_bytes, sample->file_bytes));
+    sample->shmem_bytes += of_shmem;
+    sample->file_bytes += of_files;
+    sample->anonymous_bytes += more_bytes - of_files;
+    sample->rss_bytes = snapshot->rss_bytes;
+}
+
+void proc_sampler_correct(struct proc_sampler *sampler,
+                          const struct rec_memory_snapshot *snapshot,
+                          bool is_late)
 {
     for (size_t i = sampler->samples.len; i > 0; i--) {
         struct rec_rss_sample *sample = sampler->samples.items + i - 1;
@@ -308,9 +307,10 @@ void proc_sampler_correct(struct proc_sampler *sampler, const struct rec_memory_
             return;
         }
         if (sample->process == snapshot->process) {
+            const uint64_t at_most = rec_rss_sample_counted(sample) + sample->doubted_bytes;
             const uint64_t repeated_bytes =
                 snapshot->rss_bytes - rec_snapshot_counted_rss(snapshot);
-            sample->rss_bytes = snapshot->rss_bytes;
+            grow_to(sample, snapshot);
             sample->repeated_shmem_bytes =
                 min_u64(snapshot->repeated_shared_bytes + snapshot->repeated_own_bytes,
                         min_u64(sample->shmem_bytes, repeated_bytes));
@@ -320,6 +320,9 @@ void proc_sampler_correct(struct proc_sampler *sampler, const struct rec_memory_
             sample->repeated_anonymous_bytes =
                 min_u64(sample->anonymous_bytes, repeated_bytes - sample->repeated_shmem_bytes -
                                                      sample->repeated_file_bytes);
+            sample->doubted_bytes =
+                is_late ? excess_u64(at_most, rec_rss_sample_counted(sample)) : 0;
+            doubted_pages_limit(sample, 1, UINT64_MAX);
         }
     }
 }
@@ -401,12 +404,6 @@ static void store_highest(struct proc_sampler *sampler)
     }
 }
 
-static void forget_highest(struct proc_sampler *sampler)
-{
-    rss_sample_vec_clear(&sampler->highest.samples);
-    sampler->highest.rss_bytes = 0;
-}
-
 // The rest of a sum that moves ends: samples come as if there had been none.
 static void end_rest(struct proc_sampler *sampler)
 {
@@ -437,6 +434,7 @@ void proc_sampler_set_rest(struct proc_sampler *sampler, bool is_resting, uint64
 
 uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns)
 {
+    settle_doubts(&sampler->now);
     const uint64_t rss_bytes = sampler->now.rss_bytes;
     if (sampler->now.samples.len > 1 && now_ms >= sampler->affords_ms &&
         sampler->now.doubted_bytes > rss_bytes / DOUBTED_DIVISOR) {
@@ -445,7 +443,7 @@ uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms,
     // Samples may be taken at the same moment: the present glances come next time.
     if (now_ms >= sampler->stored_ms + sampler->interval_ms && sampler->highest.samples.len > 0) {
         store_highest(sampler);
-        forget_highest(sampler);
+        glance_clear(&sampler->highest);
         note_stored(sampler, now_ms);
     }
     if (rss_bytes > sampler->highest.rss_bytes) {
@@ -453,9 +451,7 @@ uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms,
         sampler->highest = sampler->now;
         sampler->now = lower;
     }
-    rss_sample_vec_clear(&sampler->now.samples);
-    sampler->now.rss_bytes = 0;
-    sampler->now.doubted_bytes = 0;
+    glance_clear(&sampler->now);
     note_sum(sampler, rss_bytes, now_ms);
     const uint64_t pause_ms = affordable_ms(PROC_SAMPLER_GLANCE_MS,
                                             spent_ns << sampler->thrift_bits, GLANCE_COST_DIVISOR);
@@ -489,7 +485,7 @@ void proc_sampler_begin_round(struct proc_sampler *sampler, uint64_t now_ms)
     if (is_between && highest->rss_bytes > latest_sum(samples)) {
         store_highest(sampler);
     }
-    forget_highest(sampler);
+    glance_clear(&sampler->highest);
 }
 
 void proc_sampler_end_round(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns)

@@ -16,8 +16,9 @@
 // Context: H, the recorder's main thread.
 // Pages that several processes share count once in a sum (shared_pages.h): samples know how many
 // they are from smaps_rollup; a glance takes the share of them from the process's latest sample.
-// Where a process without repeated pages has more shared ones, samples follow at once: another
-// process may have them already.
+// What a process got since then, or while others were read, is doubted (doubted_pages.h); if that
+// is much, samples follow at once. They end the doubt about the moments before, too: processes had
+// no more shared pages together than they have now, and have lost since then.
 // Cost: some 5 us a process and glance, 30 us a sample, more for processes with tens of thousands
 // of mappings. Glances that cost more than 0.4 % of a processor, or samples that cost more than
 // 0.6 %, become less frequent; with --sample a quarter of that.
@@ -30,6 +31,7 @@
 #include "aggregate/aggregator_process.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
+#include "recorder/samples/proc_reading.h"
 #include "recording/format/tables.h"
 
 #define PROC_SAMPLER_GLANCE_MS      50u
@@ -47,6 +49,7 @@ struct unsettled_sample {
     uint64_t proportional_anonymous_bytes; // as Pss
     uint64_t proportional_file_bytes;
     uint64_t proportional_shmem_bytes;
+    uint64_t late_bytes; // left out of the two
 };
 
 DEFINE_VEC(unsettled_sample_vec, struct unsettled_sample);
@@ -55,7 +58,9 @@ DEFINE_VEC(unsettled_sample_vec, struct unsettled_sample);
 struct proc_glance {
     struct rss_sample_vec samples; // owned
     uint64_t rss_bytes;            // sum
-    uint64_t doubted_bytes;        // of it: shared pages that a sample may find to be repeated
+    uint64_t doubted_bytes;        // sum
+    uint64_t shared_bytes;         // sum of the shared pages that count
+    uint64_t most_shared_bytes;    // of one process
 };
 
 struct proc_sampler {
@@ -93,8 +98,13 @@ static inline bool proc_sampler_is_at_rest(const struct proc_sampler *sampler)
 // Read the resident bytes of a process.
 void proc_sampler_glance(struct proc_sampler *sampler,
                          pid_t pid,
-                         const struct aggregator_process *process,
+                         struct aggregator_process *process,
                          uint64_t now_ms);
+
+// Note the files and shared memory that a process has now, as a glance does. Return how many bytes
+// it has more than when that was last noted.
+void proc_sampler_note_shared(pid_t pid, struct aggregator_process *process);
+uint64_t proc_sampler_late_bytes(pid_t pid, const struct aggregator_process *process);
 
 // Note known resident bytes of a process; `shared_bytes` of them are files or shared memory.
 void proc_sampler_note_glance(struct proc_sampler *sampler,
@@ -110,21 +120,6 @@ uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms,
 // higher.
 void proc_sampler_begin_round(struct proc_sampler *sampler, uint64_t now_ms);
 
-// What is read of one process for a sample; it may be read aside.
-struct proc_reading {
-    pid_t pid;
-    bool is_brief; // slow but page-exact figures are omitted: a memory snapshot corrects the sample
-    // Results. rss_bytes is 0 if it cannot be read.
-    struct rec_rss_sample sample; // without time, process and mapped_bytes
-    uint64_t proportional_anonymous_bytes;
-    uint64_t proportional_file_bytes;
-    uint64_t proportional_shmem_bytes;
-    uint64_t highest_bytes; // the kernel's own high-water mark
-    bool is_confined;       // runs under seccomp
-};
-
-void proc_reading_take(struct proc_reading *reading);
-
 // Add what was read of a process to the round; its record gets the high-water mark.
 void proc_sampler_put(struct proc_sampler *sampler,
                       const struct proc_reading *reading,
@@ -135,8 +130,11 @@ void proc_sampler_put(struct proc_sampler *sampler,
 // processes share count once.
 uint64_t proc_sampler_settle(struct proc_sampler *sampler);
 
-// Replace the resident bytes of the sample at that moment by those of a memory snapshot.
-void proc_sampler_correct(struct proc_sampler *sampler, const struct rec_memory_snapshot *snapshot);
+// Replace the resident bytes of the sample at that moment by those of a memory snapshot. `is_late`:
+// processes got shared pages while snapshots were taken, so that it may count too few.
+void proc_sampler_correct(struct proc_sampler *sampler,
+                          const struct rec_memory_snapshot *snapshot,
+                          bool is_late);
 
 // End a round that began at `now_ms` and took `spent_ns`: plan the next one, drop moments if full.
 void proc_sampler_end_round(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns);
