@@ -80,10 +80,12 @@ static long open_memory(const void *mapping)
 // Open the words of this process, by the number that names it there.
 static void open_words(uint32_t number)
 {
+    uint64_t *mapped = process_entry_mapped_words();
     const struct words_source source = {.base = SESSION_WORDS_OFFSET,
                                         .open = open_memory,
                                         .context = &g_image.mapping,
-                                        .mapped = process_entry_mapped_words()};
+                                        .mapped = mapped,
+                                        .head = mapped == NULL ? g_image.mapping.header : NULL};
     (void)!process_words_open(&g_process->words, &source, number,
                               process_entry_tiny_below()); // if not, events are sent
 }

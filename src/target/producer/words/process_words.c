@@ -84,45 +84,6 @@ static bool is_own_room(const struct process_words *words, const char *room)
 
 static const _Atomic uint32_t g_tiny_never = WORDS_TINY_NEVER;
 
-// Return the words, if all of them are mapped; else NULL.
-static char *mapped_words(const struct words_source *source)
-{
-    return source->mapped != NULL ? (char *)*source->mapped : NULL;
-}
-
-// Map a part of the file without access. NULL if the kernel refuses.
-static void *map_part(const struct words_source *source, uint64_t offset, size_t len_bytes)
-{
-    if (mapped_words(source) != NULL) {
-        return mapped_words(source) + offset;
-    }
-    const long fd = source->open(source->context);
-    if (sys_failed(fd)) {
-        return NULL;
-    }
-    const long at = sys_mmap(NULL, len_bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, (int)fd,
-                             (int64_t)(source->base + offset));
-    (void)sys_close((int)fd); // the mapping keeps the memory
-    if (sys_failed(at)) {
-        return NULL;
-    }
-    (void)sys_madvise((void *)at, len_bytes, MADV_DONTDUMP); // only spares core files its pages
-    return (void *)at;
-}
-
-// Unmap what map_part has returned.
-static void unmap_part(const struct words_source *source, void *part, size_t len_bytes)
-{
-    if (mapped_words(source) == NULL) {
-        (void)sys_munmap(part, len_bytes); // cannot fail for our own mapping
-    }
-}
-
-static bool make_accessible(void *part, size_t len_bytes)
-{
-    return !sys_failed(sys_mprotect(part, len_bytes, PROT_READ | PROT_WRITE));
-}
-
 // Claim a free group of regions. false: there is none.
 static bool claim_group(struct words_file *file, uint32_t process, uint32_t *group)
 {
@@ -159,7 +120,8 @@ static uint64_t open_window(struct process_words *words, bool has_room)
     }
     char *room = NULL;
     if (has_room) {
-        room = map_part(&words->source, words_region_offset(group * WORDS_GROUP), WINDOW_BYTES);
+        room = words_source_map(&words->source, words_region_offset(group * WORDS_GROUP),
+                                WINDOW_BYTES);
         if (room == NULL) {
             give_up_group(words->file, group);
             return 0;
@@ -178,13 +140,13 @@ static uint64_t window_of(struct process_words *words, uint32_t index, bool has_
     if (fresh == 0 ||
         atomic_compare_exchange_strong_explicit(words->windows + index, &window, fresh,
                                                 memory_order_relaxed, memory_order_relaxed)) {
-        if (window_room(fresh) != NULL && mapped_words(&words->source) == NULL) {
+        if (window_room(fresh) != NULL && words_source_mapped(&words->source) == NULL) {
             note_room(words, window_room(fresh));
         }
         return fresh != 0 ? fresh : window;
     }
     if (window_room(fresh) != NULL) {
-        unmap_part(&words->source, window_room(fresh), WINDOW_BYTES);
+        words_source_unmap(&words->source, window_room(fresh), WINDOW_BYTES);
     }
     give_up_group(words->file, window_group(fresh));
     return window;
@@ -192,9 +154,9 @@ static uint64_t window_of(struct process_words *words, uint32_t index, bool has_
 
 static struct words_file *map_file(const struct words_source *source)
 {
-    struct words_file *file = map_part(source, 0, sizeof(*file));
-    if (file != NULL && !make_accessible(file, sizeof(*file))) {
-        unmap_part(source, file, sizeof(*file));
+    struct words_file *file = words_source_map(source, 0, sizeof(*file));
+    if (file != NULL && !words_source_open_part(file, sizeof(*file))) {
+        words_source_unmap(source, file, sizeof(*file));
         return NULL;
     }
     return file;
@@ -235,7 +197,7 @@ enum err process_words_open(struct process_words *words,
         window = window_of(words, 0, false);
     }
     if (window == 0) {
-        unmap_part(source, file, sizeof(*file));
+        words_source_unmap(source, file, sizeof(*file));
         words->file = NULL;
         return ERR_NO_MEMORY;
     }
@@ -255,7 +217,7 @@ take_region(struct process_words *words, size_t len_bytes, uint32_t *number)
     }
     *number = window_group(window) * WORDS_GROUP + taken % WORDS_GROUP;
     char *region = window_room(window) + taken % WORDS_GROUP * sizeof(struct words_region);
-    return make_accessible(region, len_bytes) ? (struct words_region *)(void *)region : NULL;
+    return words_source_open_part(region, len_bytes) ? (struct words_region *)(void *)region : NULL;
 }
 
 // Return the directory for an address, and map it first if it is of cairn.h's blocks. NULL: no
@@ -336,10 +298,11 @@ static struct entry_bucket *map_chunk(const struct process_words *words, uint32_
 {
     const uint64_t offset = entry_chunk_offset(chunk);
     const uint64_t len_bytes = entry_chunk_bytes(chunk);
-    void *at = alone ? map_part(&words->source, words_region_offset(words->entries_number) + offset,
-                                len_bytes)
-                     : words->entries_room + offset;
-    return at != NULL && make_accessible(at, len_bytes) ? at : NULL;
+    void *at =
+        alone ? words_source_map(&words->source,
+                                 words_region_offset(words->entries_number) + offset, len_bytes)
+              : words->entries_room + offset;
+    return at != NULL && words_source_open_part(at, len_bytes) ? at : NULL;
 }
 
 // Map a chunk that is as `found` says, unless another thread of ours, or a handler, is as far: ours
@@ -413,7 +376,7 @@ static void shrink_region(const struct process_words *words, uint64_t window, ui
 // Unmap every group that this process does not own. Only for a process that has all words mapped.
 static void shrink_mapping(const struct process_words *words)
 {
-    char *mapped = mapped_words(&words->source);
+    char *mapped = words_source_mapped(&words->source);
     for (uint32_t group = 0; group < WORDS_GROUPS; group++) {
         // Relaxed: its own. A group that another thread claims meanwhile cannot be used any more.
         if (atomic_load_explicit(words->file->owners + group, memory_order_relaxed) !=
@@ -466,7 +429,7 @@ void process_words_map_leanly(struct process_words *words, bool is_nested)
         left -= used;
     }
     shrink_entries(words);
-    if (mapped_words(&words->source) != NULL) {
+    if (words_source_mapped(&words->source) != NULL) {
         shrink_mapping(words);
     }
 }

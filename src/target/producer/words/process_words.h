@@ -31,17 +31,7 @@
 #include "base/err.h"
 #include "session/books/block_entries.h"
 #include "session/books/sampling_level.h"
-
-// How to get a descriptor of the file that has the words from `base` on: -errno, or one that the
-// caller closes.
-struct words_source {
-    uint64_t base;
-    long (*open)(const void *context);
-    const void *context;
-    // Where the address of the words is, if all of them are mapped without access, as the recorder
-    // does it for the agent: then nothing needs to be opened. 0 there: no more. NULL: they are not.
-    uint64_t *mapped;
-};
+#include "target/producer/words/words_source.h"
 
 // Room for a group of regions, mapped at once and without access: the file need not be opened again
 // for each, and mlockall(MCL_FUTURE) populates none.
