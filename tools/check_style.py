@@ -56,9 +56,9 @@ TARGET_FILE = "src/host/os/target_file.c"
 # What a hook writes to its lane goes through LANE_ENTRY, which begins the thread's tick first.
 LANE_ENTRY = "src/target/producer/entry/lane_entry.h"
 LANE_FOLDERS = ("src/target/producer/", "src/target/preload/stacks/")
-LANE_WRITE = re.compile(r"(?<![\w.>])(lane_turn|order_(allocate(_\w+)?|free|reallocate|pass_growth)|"
+LANE_WRITE = re.compile(r"(?<![\w.>])(lane_turn|"
                         r"book_(allocate|free|count_freed|pass)|lane_producer_(advance|begin_stack|make_room|publish|"
-                        r"reserve(_event)?|send_\w+|tick))\s*\(")
+                        r"reserve|send_\w+|tick))\s*\(")
 # What creates a file creates it alone: past a link, a pipe or a file that was put there.
 CREATES = re.compile(r"\bO_CREAT\b(?!.*\bO_EXCL\b)")
 # Constants that have one place: base/clock.h, base/page.h.

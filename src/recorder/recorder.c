@@ -23,18 +23,9 @@
 #define SAMPLE_TICK_MS     8u
 #define TICK_MS            1u
 
-// Whether threads can keep their own books. Else the recorder pairs their events in order. Sampling
-// needs books.
-static bool can_keep_books(const struct recorder_options *options)
-{
-    return options->sample_bytes != 0 || options->may_sample || options->keeps_books;
-}
-
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
-    const bool keeps_books = can_keep_books(options);
-    return (keeps_books ? SESSION_BOOKS : 0) |
-           (keeps_books && options->lists_blocks ? SESSION_BLOCKS : 0) |
+    return SESSION_BOOKS | (options->lists_blocks ? SESSION_BLOCKS : 0) |
            (options->follow_children ? SESSION_FOLLOW_CHILDREN | SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->reads_python ? SESSION_PYTHON : 0) |

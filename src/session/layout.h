@@ -145,12 +145,6 @@ enum session_stamps {
 
 #define SESSION_CLOCK_RESTS ((uint64_t)1 << 63) // in session_header.clock_ms
 
-// While only one lane has recorded, session_header.order is its number + 1, and its process's slot
-// shifted by SESSION_ORDER_SLOT_SHIFT.
-#define SESSION_ORDER_SLOT_SHIFT 16
-#define SESSION_ORDER_NOBODY     0u
-#define SESSION_ORDER_SEVERAL    UINT32_MAX
-
 struct session_header {
     uint64_t magic;         // R, before any process joins
     uint32_t version;       // R
@@ -173,10 +167,6 @@ struct session_header {
     // R: the level of sampling for lack of memory (sampling_level.h). A thread takes the higher one
     // of this and its ring's.
     _Atomic uint32_t memory_level;
-    // T: which threads without books record. Once several do, all their events have stamps. A
-    // thread writes this before it sends its first event, so a thread that received anything from
-    // another thread sees that there are several.
-    _Atomic uint32_t order;
     // R: how often it has forgotten stacks (--max-memory). A thread that sees another number than
     // before sends its stacks anew.
     _Atomic uint32_t stack_losses;
@@ -353,12 +343,6 @@ struct lane_answer {
     _Atomic uint64_t values[LANE_ANSWER_VALUES]; // R
 };
 
-enum lane_pending {
-    LANE_PENDING_REALLOC = 0,
-    LANE_PENDING_DEFERRED = 1,
-    LANE_PENDING_STAMPS = 2,
-};
-
 struct lane_header {
     _Atomic uint32_t state;         // T, and R on recycling: enum lane_state
     uint32_t process_index;         // T: its slot
@@ -366,9 +350,8 @@ struct lane_header {
     _Atomic uint32_t highest_level; // T: at which blocks were chosen, so far (sampling_level.h)
     uint64_t start_ms;              // T
     uint64_t self_address;          // T: pthread_self(), the top of a thread's stack
-    // T: stamps of events whose effect other threads may have seen and that are not sent yet; 0:
-    // none. One entry is for a realloc under way, one for events that signal handlers left behind.
-    _Atomic uint64_t pending_stamps[LANE_PENDING_STAMPS];
+    // T: changes with each event that a signal handler leaves behind; 0: all have been sent.
+    _Atomic uint64_t unsent_of_handlers;
     uint32_t keeps_book; // T, before its first event
 
     // Positions count bytes since the lane was opened, are multiples of 8 and never wrap. read_pos

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stamp: numbers that order events across threads and processes.
-//
-// While several threads record, events that are sent have stamps, by which the recorder orders the
-// events of all lanes. The stamp of an allocation is
-// taken after the allocator returned, the stamp of a free before the allocator is called. So of two
-// events of one address the earlier one has the lower stamp: a thread can receive an address only
-// after another thread stamped its free.
+// stamp: numbers that order the beginnings and ends of processes (struct process_slot).
 //
 // Stamps are readings of the processor's clock if the kernel uses that clock too, because then all
 // processors agree on it. Otherwise stamps are numbers from a counter in the session.

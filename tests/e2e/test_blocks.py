@@ -96,8 +96,7 @@ def assert_lists(recording):
 
 @pytest.mark.parametrize("threads, how, env, options", some_of([
     (4, "cl", {}, []), (4, "crl", {}, []), (3, "crflh", {}, []), (8, "crlsa", {}, []), (4, "crlb", {}, ["--all-allocators"]),
-    (0, "crl", {}, []), (16, "crslh", {}, []), (3, "crfla", {}, ["--all-allocators"]),
-    (4, "crl", {"CAIRN_BOOKS": "0"}, [])], 2))
+    (0, "crl", {}, []), (16, "crslh", {}, []), (3, "crfla", {}, ["--all-allocators"])], 2))
 def test_blocks_of_threads_are_those_that_a_tracer_saw(record, scratch, threads, how, env, options):
     """Threads free each other's blocks; handlers, children, realloc chains and pools."""
     left, truth = scratch / "left", scratch / "truth"

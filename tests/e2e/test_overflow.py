@@ -19,11 +19,15 @@ def waits_for_another(pid):
     return pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0] == FUTEX
 
 
+STACKS = 1024  # a thread counts those of 512 at a time, and sends the others
+
+
 def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
-    with Conversation(scratch / "w.cairn", env={"CAIRN_BOOKS": "0"}) as c:
+    with Conversation(scratch / "w.cairn") as c:
         program = c.status()["program_pid"]
+        c.do(f"s {STACKS}")
         with c.stopped_recorder():
-            c.process.stdin.write(b"a 100000 10\n")  # 1.6 MB of records; a lane has 0.5 MB at most
+            c.process.stdin.write(b"a 100000 10\n")  # 5 MB of records; a lane has 0.5 MB at most
             c.process.stdin.flush()
             wait_until(lambda: waits_for_another(program), "the program to wait")
         read_until(c.process.stdout.fileno(), b"done\n")
@@ -35,9 +39,9 @@ def test_a_program_waits_for_a_recorder_that_stands_still(scratch):
     assert recording.notes["producer_waits"] > 0
 
 
-def test_a_program_that_keeps_books_does_not_wait(scratch):
+def test_a_program_of_few_stacks_does_not_wait(scratch):
     """A row's events are sums, however many there are."""
-    with Conversation(scratch / "b.cairn", env={"CAIRN_BOOKS": "1"}) as c:
+    with Conversation(scratch / "b.cairn") as c:
         with c.stopped_recorder():
             c.do("a 100000 10", "f 60000")
         recording = c.end()
@@ -45,9 +49,6 @@ def test_a_program_that_keeps_books_does_not_wait(scratch):
     assert_totals(recording, {"allocations": 100000, "allocated_bytes": 1000000, "frees": 60000,
                               "live_blocks": 40000, "peak_bytes": 1000000})
     assert recording.notes["producer_waits"] == 0
-
-
-STACKS = 1024  # a thread counts those of 512 at a time, and sends the others
 
 
 def outrun(path, before=f"a {STACKS} 5000", meanwhile=("a 300000 10", f"f {STACKS}"), seed=1):

@@ -17,7 +17,6 @@ from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, environment, some_of
 BASE = 100 * 10_000
 BURST = 400 * 10_000
 ENDS = ["exit", "kill", "exec", "vfork", "spawn"]
-WAYS = [{}, {"CAIRN_BOOKS": "0"}]  # threads that keep books have no order; their sum has the peak
 
 
 def assert_peak(recording, truth, processes):
@@ -27,11 +26,10 @@ def assert_peak(recording, truth, processes):
     assert totals["processes"] == processes
 
 
-@pytest.mark.parametrize("env", some_of(WAYS, 2), ids=str)
 @pytest.mark.parametrize("word", ENDS)
-def test_one_after_the_other(record, word, env):
+def test_one_after_the_other(record, word):
     rounds = 20
-    recording = record(PROGRAMS / "process_tree", rounds, word, env=env)
+    recording = record(PROGRAMS / "process_tree", rounds, word)
     assert_peak(recording, BASE + BURST, 1 + rounds)
     # Independent of order: each child's burst, in both images of a child that executes another
     # program, and the parent's burst after it.
@@ -41,9 +39,8 @@ def test_one_after_the_other(record, word, env):
         assert recording.totals["peak_error_bytes"] < BURST
 
 
-@pytest.mark.parametrize("env", WAYS, ids=str)
-def test_all_kinds_of_ends_in_one_tree(record, env):
-    recording = record(PROGRAMS / "process_tree", 8, *ENDS, env=env)
+def test_all_kinds_of_ends_in_one_tree(record):
+    recording = record(PROGRAMS / "process_tree", 8, *ENDS)
     assert_peak(recording, BASE + BURST, 1 + 8 * len(ENDS))
 
 
@@ -71,8 +68,7 @@ def highest_of_export(recording):
     return max(int(size) for size in re.findall(r"^mem_heap_B=(\d+)$", export, re.M))
 
 
-@pytest.mark.parametrize("env", WAYS, ids=str)
-def test_no_part_of_a_random_tree_is_higher_than_its_peak(record, env):
+def test_no_part_of_a_random_tree_is_higher_than_its_peak(record):
     """CAIRN_TREES is the number of trees (1, at night 6), CAIRN_TREES_SEED the first seed."""
     seed = int(os.environ.get("CAIRN_TREES_SEED", "1"))
     for number in range(seed, seed + int(os.environ.get("CAIRN_TREES", "6" if IS_NIGHTLY else "1"))):
@@ -80,7 +76,7 @@ def test_no_part_of_a_random_tree_is_higher_than_its_peak(record, env):
         words = [draw.choice(ENDS) for _ in range(draw.randint(3, 8))]
         print(number, *words)
         rounds = draw.randint(1, 6)
-        recording = record(PROGRAMS / "process_tree", rounds, *words, env=env)
+        recording = record(PROGRAMS / "process_tree", rounds, *words)
         assert_peak(recording, BASE + BURST, 1 + rounds * len(words))
         peak = recording.totals["peak_bytes"]
         slices = table_of(recording, "slices")
@@ -88,10 +84,9 @@ def test_no_part_of_a_random_tree_is_higher_than_its_peak(record, env):
         assert highest_of_export(recording) <= peak
 
 
-@pytest.mark.parametrize("env", WAYS, ids=str)
-def test_stages_of_pipelines_do_not_add_up(record, env):
+def test_stages_of_pipelines_do_not_add_up(record):
     """Each sort takes 8 MB for its pipe, and at most one of them exists at any moment."""
-    recording = record("/bin/sh", "-c", "for i in 1 2 3 4 5 6; do seq 3000 | sort -r | tail -n 1; done", env=env)
+    recording = record("/bin/sh", "-c", "for i in 1 2 3 4 5 6; do seq 3000 | sort -r | tail -n 1; done")
     totals = recording.totals
     highest = max(int(process["peak_bytes"]) for process in table_of(recording, "processes"))
     assert totals["processes"] >= 19
@@ -118,12 +113,12 @@ int main(void)
 
 
 def test_a_static_child_s_peak_counts_with_those_of_books(record, scratch):
-    """It is recorded in order, and the shell beside it keeps books. Their peaks may be of two moments."""
+    """The agent records it, the library the shell beside it."""
     (scratch / "static.c").write_text(STATIC)
     subprocess.run(["gcc", "-static", "-O1", "-o", scratch / "static", scratch / "static.c"], check=True, timeout=60)
-    totals = record("sh", "-c", f"{scratch}/static; {scratch}/static; true", env=WAYS[0]).totals
+    totals = record("sh", "-c", f"{scratch}/static; {scratch}/static; true").totals
     assert 4_000_000 <= totals["peak_bytes"] + totals["peak_error_bytes"]
     assert totals["peak_bytes"] - totals["peak_error_bytes"] <= 4_100_000
     assert totals["peak_error_bytes"] <= 4_100_000  # the heaps of the shells, also of those not found ended yet
-    alone = record(scratch / "static", env=WAYS[0]).totals
+    alone = record(scratch / "static").totals
     assert alone["peak_error_bytes"] == 0

@@ -11,15 +11,13 @@ sys.path.insert(0, str(ROOT / "tools"))
 import mini_reader  # noqa: E402
 
 COUNTED = ("reallocs", "moved_bytes", "grown_bytes", "largest_bytes")
-HOW = pytest.mark.parametrize("books", ["1", "0"])
 THREADS = pytest.mark.parametrize("threads", [[], ["threads"]], ids=["alone", "threads"])
 
 
-@HOW
 @THREADS
 @pytest.mark.parametrize("way", ["step", "double"])
-def test_reallocs_are_counted_and_steps_are_found(record, way, threads, books):
-    recording = record(PROGRAMS / "growing_blocks", way, *threads, env={"CAIRN_BOOKS": books}, is_compared=False)
+def test_reallocs_are_counted_and_steps_are_found(record, way, threads):
+    recording = record(PROGRAMS / "growing_blocks", way, *threads, is_compared=False)
     (counted,) = mini_reader.read(recording.path.read_bytes())["reallocs"]
     truth = truth_of("growing_blocks", way)
     assert {name: counted[name] for name in COUNTED} == truth

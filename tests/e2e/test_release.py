@@ -137,7 +137,7 @@ def test_what_mimalloc_is_said_to_return_is_an_upper_bound(scratch, keep_each):
 
 def test_what_waits_in_a_book_is_no_change_of_the_heap(scratch):
     """A recorder that was late, as on a busy machine, learns at once of many frees and of the question."""
-    with Conversation(scratch / "x.cairn", env={"CAIRN_BOOKS": "1"}) as program:
+    with Conversation(scratch / "x.cairn") as program:
         program.do("a 60000 256")
         with program.stopped_recorder():
             program.do("f 50000")

@@ -51,7 +51,7 @@ def highest(blocks):
 
 
 @pytest.mark.parametrize("threads, env, options", some_of([
-    (4, {}, []), (1, {}, []), (3, {}, ["--all-allocators"]), (8, {}, []), (4, {"CAIRN_BOOKS": "0"}, [])], 2))
+    (4, {}, []), (1, {}, []), (3, {}, ["--all-allocators"]), (8, {}, [])], 2))
 def test_a_replay_of_all_blocks_gives_the_recording(record, threads, env, options):
     recording = record(PROGRAMS / "tides", threads, 5, 1000 // threads, options=["--blocks", *options], env=env)
     report = recording.report_json("--blocks")

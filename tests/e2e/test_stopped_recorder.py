@@ -70,7 +70,8 @@ KEPT, LOST, LATER = 1000, 48, 3000  # bytes of blocks from before, meanwhile and
 def test_recording_goes_on_when_the_recorder_does(scratch):
     """Twice. Blocks from before the gap that are freed afterwards pair, blocks of the gap are noted when they are
     freed, and later ones are as exact as ever."""
-    with Conversation(scratch / "gap.cairn", env={"CAIRN_BOOKS": "0"}) as c:
+    with Conversation(scratch / "gap.cairn") as c:
+        c.do("s 1024")  # stacks, of which a thread counts those of 512 at a time, and sends the others
         for _ in range(2):
             c.do(f"a 10 {KEPT}")
             with c.stopped_recorder():
@@ -95,7 +96,7 @@ def test_recording_goes_on_when_the_recorder_does(scratch):
 
 def test_what_threads_keep_in_books_is_not_lost(scratch):
     """However long the recorder stands still: rows are sums, and words pair the blocks."""
-    with Conversation(scratch / "books.cairn", env={"CAIRN_BOOKS": "1"}) as c:
+    with Conversation(scratch / "books.cairn") as c:
         for _ in range(2):
             c.do(f"a 10 {KEPT}")
             with c.stopped_recorder():

@@ -436,21 +436,20 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.mark.parametrize("books", ["0", "1"])
 @pytest.mark.parametrize("way", some_of(["own", "prlimit", "by pid", "inherited"], 2))
-def test_a_limit_of_its_address_space_leaves_it_what_it_has_bare(record, scratch, way, books):
+def test_a_limit_of_its_address_space_leaves_it_what_it_has_bare(record, scratch, way):
     """Except for a few MiB: the header of the session, its thread's lane, our library. If it limits itself while it
-    runs and keeps books, it has a directory of words besides, of 16 MiB."""
+    runs, it has a directory of words besides, of 16 MiB."""
     (scratch / "limited.c").write_text(LIMITED)
     subprocess.run(["gcc", "-o", scratch / "limited", scratch / "limited.c"], check=True, timeout=60)
     command = [scratch / "limited", way]
     if way == "inherited":
         command = ["sh", "-c", f"ulimit -v 204800; exec {scratch}/limited x"]
     bare = subprocess.run(command, env=environment(), capture_output=True, check=False, timeout=60)
-    recording = record(*command, is_compared=False, env={"CAIRN_BOOKS": books})
+    recording = record(*command, is_compared=False)
     assert recording.finished.returncode == bare.returncode == 0
     blocks = int(recording.finished.stderr), int(bare.stderr)
-    lacking = 60 if way == "inherited" or books == "0" else 60 + (16 << 20) // 100000
+    lacking = 60 if way == "inherited" else 60 + (16 << 20) // 100000
     assert blocks[1] - lacking < blocks[0] <= blocks[1], blocks
     recording.assert_whole()
     assert recording.totals["allocations"] >= blocks[0]

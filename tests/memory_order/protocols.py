@@ -176,49 +176,6 @@ def causes_are_counted_before_effects_by_the_counter(o):
              passing(next_number(o["moment"]), [], "relaxed")], is_without_cause)
 
 
-@protocol(clocks=3, publish=spare(WRITE_POS),
-          over=on("release", "target/preload/record/record.c", "pending_stamps[which], 0, memory_order_release"),
-          look=on("acquire", "recorder/ingest/drain_limit.c", "pending_stamps[k], memory_order_acquire"),
-          moment=on("before_all", "recorder/session/session_create.c", "stamp_arch_settle();"))
-def a_realloc_is_announced_before_its_effect(o):
-    """A's realloc frees the block before its record is published; B gets it. R stops before it."""
-    def moving():
-        stamp = yield Clock()
-        yield Store("pending", 1, of_clock=True)
-        yield Store("block", 1, "release")
-        yield Store("pos_a", 1, o["publish"])
-        yield Store("pending", 0, o["over"])
-        return stamp
-
-    def getting_it():
-        seen = yield Load("block", "acquire")
-        return seen, (yield Clock())
-
-    def recorder():
-        until = yield Clock(before_all=o["moment"] != "relaxed")
-        pending = yield Load("pending", o["look"])
-        return until, pending, (yield Load("pos_a"))
-
-    def bad(r):
-        (seen, effect), (until, pending, written) = r[1], r[2]
-        return seen == 1 and effect < until and pending == 0 and written == 0
-    return {"block": 0, "pos_a": 0, "pending": 0}, [moving, getting_it, recorder], bad
-
-
-@protocol(several=spare(on("seq_cst", "target/producer/entry/lane_turn.c",
-                           "atomic_store(&p->session->order, order)")))
-def who_receives_a_block_sees_that_several_threads_record(o):
-    """The hand-over is the program's, and orders all that came before."""
-    def second():
-        yield Store("order", 2, o["several"])
-        yield Store("block", 1, "release")
-
-    def first():
-        seen = yield Load("block", "acquire")
-        return seen, (yield Load("order"))
-    return {"order": 1, "block": 0}, [second, first], lambda r: r[1] == (1, 1)
-
-
 def only_if_free(owner):
     return lambda value: owner if value == 0 else None
 

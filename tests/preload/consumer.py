@@ -4,6 +4,9 @@
 Makes a session, runs programs under the preload library, drains every lane and decodes it, without
 any of cairn's own code: the oracle of the preload library's tests. Every name of every stack node is
 recomputed and every rule of wire.h is asserted while decoding. Slow and simple on purpose.
+
+The session asks for a record of each block that is allocated or freed, as around a peak that never
+ends. So there are two accounts of each row: its blocks one by one, and the sums in the threads' books.
 """
 import ctypes
 import gc
@@ -15,6 +18,7 @@ import struct
 import subprocess
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 BUILD = os.environ.get("CAIRN_BUILD", "build")
@@ -35,16 +39,23 @@ COUNTER_NAMES = re.findall(
 BITMAP = (256 + 8 * len(COUNTER_NAMES) + 63) // 64 * 64 // 8
 ENDED_LANES, RECYCLED_LANES = 2 * (BITMAP + 64), 2 * (BITMAP + 64) + 1
 NAMESPACE, MAIN_PID = 36 // 4, 2 * (BITMAP + 64) + (64 + 16 + 4 + 100 + 16 + 4) // 4
+SEEN_PEAK = ((4 * MAIN_PID + 12 + 192 + 63) // 64 * 64 + 3 * 64) // 8  # behind the address and the shared sum
+NO_BIRTH_IS_LATER = 0xFFFFFFFF
+UNKNOWN_FREES, BOOK_MARK = 352 // 8, 280 // 8
+BOOK_OFFSET, BOOK_COUNTERS, COUNTER_BYTES = RING_OFFSET - (192 << 10), 512, 320
+WORDS_OFFSET, WORDS_MAGIC = SESSION_BYTES, 0x7364726F77
+REGION_BYTES = (4 + 8 + 8 << 14) + (8 << 18) + (8 << 21) + (8 << 23)  # of words, for 64 MiB
+FILE_BYTES = WORDS_OFFSET + (256 << 10) + 16384 * REGION_BYTES
 LOSSES = COUNTER_NAMES[:COUNTER_NAMES.index("corrupt_counter") + 1]
 
-FOLLOW, CHECK_UNWIND = 1, 4
+FOLLOW, CHECK_UNWIND, BOOKS, BLOCKS = 1, 4, 32, 64
 RUNNING, ENDED, ABANDONED = 1, 2, 3
 FORKED, OWN_ALLOCATOR, OF_ALL = 1, 2, 16 | 64  # each notes its exit, and tells what its environment has
-PAD, TICK, FREE, ALLOC, REALLOC, ALLOC_LARGE, REALLOC_LARGE, STACK, MODULE, TEXT = range(1, 11)
-MAPPING = 16
+PAD, TICK, STACK, MODULE, TEXT, MAPPING, GREW = 1, 2, 8, 9, 10, 16, 27
+BOOK, ROW, BLOCK_BORN, BLOCK_FREED = range(28, 32)
+HAS_BEFORE, HAS_TEMPORARY = 1, 2
 MAPPING_KINDS = {1: "anonymous", 2: "file", 3: "shared", 4: "break", 5: "same"}
-FREE_TEMPORARY, REALLOC_TEMPORARY, REALLOC_LARGE_TEMPORARY = 11, 12, 13
-STAMP, GREW, GREW_MIN = 22, 27, 4096
+GREW_MIN = 4096
 TEXT_KINDS = {1: "executable", 2: "command_line", 3: "thread_name", 4: "working_directory",
               5: "allocator", 6: "libc"}
 MASK64 = (1 << 64) - 1
@@ -64,11 +75,10 @@ def stack_name(parent, pc):
 
 @dataclass
 class Event:
-    """One heap event; `frames` innermost first, as (path of the module or None, offset)."""
+    """One heap event; `frames` of an allocation innermost first, as (path of the module or None, offset)."""
     kind: str
     address: int
     size: int
-    old: int
     frames: list
     tick: int
     unfinished: bool = False
@@ -97,6 +107,33 @@ class Process:
     texts: dict = field(default_factory=dict)
     threads: set = field(default_factory=set)
     thread_names: dict = field(default_factory=dict)
+    rows: dict = field(default_factory=dict)
+    lanes: list = field(default_factory=list)
+    # (row, what is counted) -> blocks, bytes: what books say, and what the single blocks add up to
+    booked: Counter = field(default_factory=Counter)
+    listed: Counter = field(default_factory=Counter)
+
+    @property
+    def unknown_frees(self):
+        """Frees of blocks without a word: another process allocated them, or nobody."""
+        return sum(lane.unknown_frees for lane in self.lanes)
+
+    def books_are_right(self, but=None):
+        """Whether the sums are those of the blocks, `but` for what is counted otherwise. Call it when the session is
+        over."""
+        booked, listed = ({key: n for key, n in counter.items() if key[1] != but and n != 0}
+                          for counter in (self.booked, self.listed))
+        return booked == listed and bool(booked)
+
+
+def cell(word):
+    """Blocks and bytes."""
+    return word & 0xFFFF, word >> 16
+
+
+def count(counter, row, what, blocks, size):
+    counter[row, what, "blocks"] += blocks
+    counter[row, what, "bytes"] += size
 
 
 class Lane:
@@ -111,9 +148,8 @@ class Lane:
         self.modules = {}
         self.text_parts = {}
         self.latest = None
-
-    def check_temporary(self, address, is_temporary):
-        assert (address == self.latest) == is_temporary, "the thread's latest event allocated there"
+        self.unknown_frees = 0
+        process.lanes.append(self)
 
     def pc_of(self, frame):
         slot, offset = frame >> 52, frame & ((1 << 52) - 1)
@@ -168,12 +204,55 @@ class Lane:
             frames.append(place)
         return frames
 
-    def event(self, kind, address, slot, size, old=0):
-        assert self.tick is not None, "a TICK comes first"
-        self.latest = address
-        frames, unfinished = ([], False) if slot is None else self.slots[slot]
-        self.process.events.append(
-            Event(kind, address, size, old, frames, self.tick, unfinished))
+    def block(self, tag, address, words):
+        """A block that was allocated or freed."""
+        row, birth, size = words[0] >> 40, words[0] & ((1 << 40) - 1), words[1]
+        assert self.tick is not None and birth <= self.tick, "a TICK comes first"
+        if tag == BLOCK_BORN:
+            frames, unfinished = self.process.rows[row]
+            self.process.events.append(Event("alloc", address, size, frames, self.tick, unfinished))
+            count(self.process.listed, row, "allocated", 1, size)
+            self.latest = (address, row)
+        else:
+            self.process.events.append(Event("free", address, size, [], self.tick))
+            count(self.process.listed, row, "freed", 1, size)
+            if self.latest == (address, row):
+                count(self.process.listed, row, "temporary", 1, size)
+            self.latest = None
+
+    def row(self, rest):
+        slot, row, level = rest & 0xFFFFFF, rest >> 24 & 0xFFFFFF, rest >> 48
+        assert row > 0 and level == 0, "every block is recorded"
+        assert row not in self.process.rows, "numbers of rows are unique"
+        self.process.rows[row] = self.slots[slot]
+
+    def book(self, words):
+        """A BOOK that begins there. Returns its number of words."""
+        row, sizes, lives, cohorts, flags = struct.unpack("<3s4B", struct.pack("<Q", words[0])[1:])
+        row, at = int.from_bytes(row, "little"), 2
+        assert row > 0 and sizes + lives > 0 and flags & ~(HAS_BEFORE | HAS_TEMPORARY) == 0
+        at += bool(flags & HAS_BEFORE)
+        if flags & HAS_TEMPORARY:
+            count(self.process.booked, row, "temporary", *cell(words[at]))
+            at += 1
+        at += (sizes + lives + 7) // 8
+        for i in range(sizes + lives):
+            count(self.process.booked, row, "allocated" if i < sizes else "freed", *cell(words[at + i]))
+        return at + sizes + lives + 2 * cohorts
+
+    def take_rest(self, counters, sent_to, mark):
+        """The book of a thread that was ended before it could send it."""
+        for at in range(0, BOOK_COUNTERS * COUNTER_BYTES, COUNTER_BYTES):
+            row, temporary, sizes, lives, is_sending = struct.unpack_from("<I28xQIBxH", counters, at)
+            if row == 0 or (is_sending and sent_to >= mark):
+                continue
+            if temporary:
+                count(self.process.booked, row, "temporary", *cell(temporary))
+            for what, used, first in (("freed", lives, 64), ("allocated", sizes, 168)):
+                for i in range(used.bit_length()):
+                    (word,) = struct.unpack_from("<Q", counters, at + first + 8 * i)
+                    if used >> i & 1 and word:
+                        count(self.process.booked, row, what, *cell(word))
 
     def mapping(self, address, words):
         slot, kind = words[0] >> 40, words[0] & ((1 << 40) - 1)
@@ -198,34 +277,17 @@ class Lane:
                 assert self.tick is None or rest > self.tick, "time moves on"
                 self.tick = rest
                 i += 1
-            elif tag in (FREE, FREE_TEMPORARY):
-                self.check_temporary(rest, tag == FREE_TEMPORARY)
-                self.event("free", rest, None, 0)
-                self.latest = None
-                i += 1
-            elif tag == ALLOC:
-                self.event("alloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1))
-                i += 2
-            elif tag in (REALLOC, REALLOC_TEMPORARY):
-                self.check_temporary(words[i + 2], tag == REALLOC_TEMPORARY)
-                self.event("realloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1),
-                           words[i + 2])
-                i += 3
-            elif tag == ALLOC_LARGE:
-                assert words[i + 2] >> 40
-                self.event("alloc", rest, words[i + 1] >> 40, words[i + 2])
-                i += 3
-            elif tag in (REALLOC_LARGE, REALLOC_LARGE_TEMPORARY):
-                self.check_temporary(words[i + 2], tag == REALLOC_LARGE_TEMPORARY)
-                assert words[i + 3] >> 40
-                self.event("realloc", rest, words[i + 1] >> 40, words[i + 3], words[i + 2])
+            elif tag in (BLOCK_BORN, BLOCK_FREED):
+                self.block(tag, rest, words[i + 1:i + 4])
                 i += 4
+            elif tag == BOOK:
+                i += self.book(words[i:i + 64])
+            elif tag == ROW:
+                self.row(rest)
+                i += 1
             elif tag == GREW:
                 assert words[i + 1] >> 40 in self.slots and words[i + 1] & ((1 << 40) - 1) >= GREW_MIN
                 i += 2
-            elif tag == STAMP:
-                assert rest > 0, "stamps are not 0"
-                i += 1
             elif tag == STACK:
                 count = rest & 0xFF
                 self.stack(word, words[i + 1], words[i + 2:i + 2 + count])
@@ -251,15 +313,16 @@ class Lane:
 class Session:
     """A session and the thread that drains it. Use as a context manager."""
 
-    def __init__(self, flags=FOLLOW, max_frames=512, by_path=True, session_bytes=SESSION_BYTES,
-                 version=VERSION):
+    def __init__(self, flags=FOLLOW, max_frames=512, by_path=True, version=VERSION):
         self.fd = os.memfd_create("session")
-        os.ftruncate(self.fd, session_bytes)
-        self.bytes = mmap.mmap(self.fd, session_bytes)
+        os.ftruncate(self.fd, FILE_BYTES)
+        os.pwrite(self.fd, struct.pack("<Q", WORDS_MAGIC), WORDS_OFFSET)
+        self.bytes = mmap.mmap(self.fd, SESSION_BYTES)
         view = memoryview(self.bytes)
         self.u64, self.u32 = view.cast("Q"), view.cast("I")
-        struct.pack_into("<QIIQIII", self.bytes, 0, MAGIC, version, flags, session_bytes, max_frames,
-                         os.getpid(), RUNNING)
+        self.u64[SEEN_PEAK] = NO_BIRTH_IS_LATER
+        struct.pack_into("<QIIQIII", self.bytes, 0, MAGIC, version, flags | BOOKS | BLOCKS, SESSION_BYTES,
+                         max_frames, os.getpid(), RUNNING)
         self.socket_name = f"cairn-test-{os.getpid()}-{self.fd}-{id(self):x}"
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind("\0" + self.socket_name)
@@ -287,6 +350,8 @@ class Session:
         for thread in self.threads[1:]:
             thread.join()
         gc.enable()
+        for index, lane in self.lanes.items():
+            self.take_rest(lane, LANES_OFFSET + index * STRIDE)
         self.listener.close()
         os.close(self.fd)
         assert not self.errors, self.errors
@@ -368,6 +433,7 @@ class Session:
             process.threads.add(self.u32[at // 4 + 2])
             self.lanes[index] = Lane(self.u32[at // 4 + 2], process)
         lane = self.lanes[index]
+        lane.unknown_frees = self.u64[at // 8 + UNKNOWN_FREES]
         write, read = self.u64[at // 8 + 8], self.u64[at // 8 + 16]
         ring = self.u32[at // 4 + 18]
         assert ring & (ring - 1) == 0 and RING_MIN <= ring <= RING_MAX
@@ -383,7 +449,12 @@ class Session:
             self.wake_producer(at)
         if state == 2 or self.is_gone(lane):
             if write == self.u64[at // 8 + 8]:
+                self.take_rest(lane, at)
                 self.recycle(index, at)
+
+    def take_rest(self, lane, at):
+        lane.take_rest(self.bytes[at + BOOK_OFFSET:at + BOOK_OFFSET + BOOK_COUNTERS * COUNTER_BYTES],
+                       self.u64[at // 8 + 8], self.u64[at // 8 + BOOK_MARK])
 
     def is_gone(self, lane):
         """A thread that ended without closing its lane. Looked at now and then; it is one stat."""

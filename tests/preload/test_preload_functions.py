@@ -16,3 +16,4 @@ def test_every_event_is_recorded_in_order_with_its_address_and_size(program):
         (process,) = session.processes
         assert recorded(process.events) == expected(result.stdout)
         assert session.lost() == {}
+    assert process.books_are_right()

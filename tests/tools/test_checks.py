@@ -264,9 +264,9 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "int a = SYS_landlock_restrict_self;\n", "is not in cmake/older_system.h"),
     ("src/host/a.c", MODULE + 'const char *path = "/proc/%d/root/x";\n', "target_file.h opens what a process names"),
     ("src/host/a.c", MODULE + "int way = ELF_C_READ_MMAP;\n", "target_file.h opens what"),
-    ("src/target/preload/record/a.c", MODULE + "void x(void)\n{\n    order_free(p, 1);\n}\n",
+    ("src/target/preload/record/a.c", MODULE + "void x(void)\n{\n    book_free(p, 1);\n}\n",
      "hooks write to a lane by"),
-    ("src/target/agent/a.c", MODULE + "void x(void)\n{\n    lane_producer_reserve_event(p, 1);\n}\n",
+    ("src/target/agent/a.c", MODULE + "void x(void)\n{\n    lane_producer_reserve(p, 1);\n}\n",
      "hooks write to a lane by"),
     ("src/host/string_util.c", HEAD + "// string_util: bits.\n", "the name says nothing"),
 ])

@@ -352,7 +352,6 @@ static void record_with(const struct record_settings *settings,
     options.tells_runtimes = !settings->is_quiet; // it is no error
     options.follow_children = !settings->no_children;
     options.check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1");
-    options.keeps_books = !variable_is("CAIRN_BOOKS", "0"); // for tests of cairn itself
     options.counts_stamps = variable_is("CAIRN_STAMPS", "counter");
     options.sample_seed = variable_number("CAIRN_SAMPLE_SEED");
     options.patience_ms = variable_number("CAIRN_ORDER_PATIENCE");

@@ -18,10 +18,8 @@
 // the next full pass, as if the recorder had slept until then.
 //
 // The moment of 5 is read before 1, so 4 sees all events that led to an earlier event. It precedes
-// any unpublished event whose effect other threads can have seen (lane_header.pending_stamps), and
-// the exit of any process that has not been found dead. A thread cannot delay the others without
-// limit: after `patience_ms` the drain proceeds without it, and NOTE_order_timeouts counts
-// that.
+// the exit of any process that has not been found dead. A process cannot delay the others without
+// limit: after `patience_ms` the drain proceeds without it, and NOTE_order_timeouts counts that.
 //
 // When all lanes of a dead process are recycled, it ends in the aggregator, and its slot is reused.
 // It ends at the exit that it noted, else where it was last found alive or had its last event,
@@ -65,7 +63,6 @@ struct drain_lane {
     uint64_t look_ms;         // when to look next whether its thread sleeps
     uint64_t busy_ms;         // clock_ms of the latest pass that found something of its thread
     uint64_t unsent_since_ms; // at the start of the pass: of its book; UINT64_MAX: it was taken
-    uint64_t given_up[LANE_PENDING_STAMPS]; // stamps that were pending for too long
 };
 
 // The latest event of the latest thread with one stack. A stack of the same place replaces it; a

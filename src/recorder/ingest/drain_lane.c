@@ -160,12 +160,9 @@ bool drain_lane_has_book(const struct drain_lane *lane)
 bool drain_lane_is_in_event(const struct drain_lane *lane)
 {
     struct lane_header *header = lane->reader.consumer.lane;
-    bool is_pending = false;
-    for (uint32_t k = 0; k < LANE_PENDING_STAMPS; k++) {
-        is_pending |= atomic_load_explicit(&header->pending_stamps[k], memory_order_acquire) != 0;
-    }
-    // Acquire: pairs with the thread's releases before it slept.
-    return is_pending || lane->reader.taken.len > 0 || lane_reader_has_unread(&lane->reader) ||
+    // Acquire: pairs with the thread's releases before it slept, and with record_no_deferred.
+    return atomic_load_explicit(&header->unsent_of_handlers, memory_order_acquire) != 0 ||
+           lane->reader.taken.len > 0 || lane_reader_has_unread(&lane->reader) ||
            atomic_load_explicit(&header->producer_waiting, memory_order_acquire) != 0 ||
            atomic_load_explicit(&header->write_pos, memory_order_acquire) !=
                lane->reader.consumer.write_pos;

@@ -3,23 +3,6 @@
 
 #include "base/minmax.h"
 
-// Return the earliest pending stamp of the thread of `lane` that has not been read completely.
-// *which: its index.
-static uint64_t pending_of(const struct drain_lane *lane, uint32_t *which)
-{
-    uint64_t first = UINT64_MAX;
-    for (uint32_t k = 0; k < LANE_PENDING_STAMPS && !lane->is_corrupt; k++) {
-        // Acquire: pairs with the release in record.c; its records are published.
-        const uint64_t pending = atomic_load_explicit(
-            &lane->reader.consumer.lane->pending_stamps[k], memory_order_acquire);
-        if (pending != 0 && pending != lane->given_up[k] && pending < first) {
-            first = pending;
-            *which = k;
-        }
-    }
-    return first;
-}
-
 // Return when the process began to exit, if it has not been found dead since.
 static uint64_t exit_of(const struct drain *drain, uint32_t slot)
 {
@@ -37,19 +20,6 @@ static uint64_t exit_of(const struct drain *drain, uint32_t slot)
 static uint64_t first_pending(struct drain *drain, bool is_given_up)
 {
     uint64_t first = UINT64_MAX;
-    // Relaxed: alive_stamp was read before, and an event before it was sent after this was set.
-    const bool is_ordered = atomic_load_explicit(&drain->session->header->order,
-                                                 memory_order_relaxed) == SESSION_ORDER_SEVERAL;
-    for (uint32_t i = 0; i < drain->active_count && is_ordered; i++) {
-        struct drain_lane *lane = drain->lanes[drain->active[i]];
-        uint32_t which;
-        const uint64_t pending = pending_of(lane, &which);
-        if (pending == drain->pending_stamp && is_given_up) {
-            lane->given_up[which] = pending;
-            continue;
-        }
-        first = min_u64(first, pending);
-    }
     for (uint32_t slot = 0; slot < drain->slot_count && drain->process_count > 1; slot++) {
         const uint64_t exited = exit_of(drain, slot);
         if (exited == drain->pending_stamp && is_given_up) {

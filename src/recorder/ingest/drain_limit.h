@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // drain_limit: the moment up to which a pass counts events. Only drain.c uses it.
 //
-// Threads announce what they have begun and not yet sent (lane_header.pending_stamps); a process
-// announces its exit. All earlier events are known. What stays announced for longer than
+// A process announces its exit: all earlier events are known. One that is announced for longer than
 // drain_patience_ms() is given up, and NOTE_order_timeouts counts that.
 // Context: H, the recorder's main thread.
 #pragma once

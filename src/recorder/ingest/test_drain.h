@@ -13,6 +13,7 @@
 
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
+#include "session/stamp.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/session_join.h"
 

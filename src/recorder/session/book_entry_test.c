@@ -60,7 +60,7 @@ static bool write_free(struct lane_producer *p)
 static bool write_reallocation(struct lane_producer *p)
 {
     return lane_reallocate(p, test_address(COUNTED_BLOCK), test_address(WRITTEN_BLOCK), BLOCK_BYTES,
-                           SLOT, (struct freed_note){0});
+                           SLOT, &(struct freed_note){0});
 }
 
 static bool write_words(struct lane_producer *p)
@@ -152,7 +152,7 @@ static struct lane_producer *open_idle(void)
 {
     world = (struct world){0};
     struct lane_producer *p = world.f.lanes;
-    test_lanes_open_book(&world.f);
+    test_lanes_open(&world.f, 1);
     assert_true(lane_allocate(p, test_address(COUNTED_BLOCK), BLOCK_BYTES, SLOT));
     stack_dictionary_init(&world.dictionary,
                           &(struct stack_dictionary_memory){

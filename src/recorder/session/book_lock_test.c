@@ -67,7 +67,7 @@ static void the_lock_is_not_taken_from_a_thread_that_has_begun_a_tick(void **sta
         world.wakes = wakes != 0;
         world.faults = 0;
         const struct lane_producer *p = world.f.lanes;
-        test_lanes_open_book(&world.f);
+        test_lanes_open(&world.f, 1);
         const struct book_head *book = &p->lane->book;
         allocate(1, OLD_SLOT);
         test_lanes_advance(&world.f, 2); // time passes, and the thread does nothing

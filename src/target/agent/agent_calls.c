@@ -160,7 +160,6 @@ uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
     } else {
         record_realloc_fails(freed);
     }
-    record_realloc_ends(freed);
     return usable_bytes;
 }
 
@@ -320,16 +319,16 @@ uint64_t agent_on_confinement(struct agent_call *call, enum agent_hook hook)
     if (UNLIKELY(exec != AGENT_SYSCALL)) {
         return execute(call, a + 1, exec); // not 0, because it has failed
     }
-    const enum confinement kind = hook == AGENT_PRCTL ? confinement_of_prctl(a[0], a[1])
-                                                      : confinement_of_syscall(a[0], a[1], a[2]);
-    if (LIKELY(kind == CONFINEMENT_NONE) || !agent_is_enabled()) {
+    const bool confines =
+        hook == AGENT_PRCTL ? confinement_is_prctl(a[0]) : confinement_is_syscall(a[0], a[1]);
+    if (LIKELY(!confines) || !agent_is_enabled()) {
         call->patch = original;
         return 0;
     }
     if (agent_thread_here() != NULL) {
         guard_prepare();
     }
-    const bool was_forbidden = confinement_begin(kind);
+    const bool was_forbidden = confinement_begin();
     const uint64_t result = agent_call_function(call, original);
     confinement_end(was_forbidden, (int)result >= 0);
     call->patch = (uint64_t)return_zero;

@@ -48,5 +48,4 @@ ALWAYS_INLINE void agent_resize_ends(const struct agent_resizing *resizing,
             record_free(resizing->old);
         }
     }
-    record_realloc_ends(resizing->freed);
 }

@@ -54,7 +54,6 @@
 #include "session/books/sampling_level.h"
 #include "session/layout.h"
 #include "session/recorder_wake.h"
-#include "session/stamp.h"
 #include "session/wire.h"
 #include "target/producer/words/process_words.h"
 
@@ -70,19 +69,15 @@ struct lane_producer {
     uintptr_t window; // + pos = the address of pos
     uint64_t soft_limit;
     uint64_t ring_bytes;
-    uint64_t clock;          // the session's clock at the last TICK
-    uint64_t tick_pos;       // its end
-    bool was_half_full;      // half full was seen since the last growth
-    bool is_sampling;        // SESSION_OVERFLOW_SAMPLE
-    uint32_t level;          // of sampling; 0: less than half full
-    uint64_t free_bytes;     // of the frees sent since the ring was last less than half full
-    uint32_t open_scopes;    // bit n: the thread's peak is followed in scope n (stats_query.h)
-    uint32_t order;          // our copy of session_header.order
-    bool is_ordered;         // several threads record: allocations and frees are sent with stamps
-    bool is_clockless;       // the thread must not read the processor's clock, so it never stamps
-    uint64_t alone_stamp;    // of the latest tick in which no other thread had recorded
-    uint64_t given_stamp;    // of the next event, if taken before; else 0
-    uint64_t last_allocated; // address, if the thread's latest event allocated; else 0
+    uint64_t clock;       // the session's clock at the last TICK
+    uint64_t tick_pos;    // its end
+    bool was_half_full;   // half full was seen since the last growth
+    bool is_sampling;     // SESSION_OVERFLOW_SAMPLE
+    uint32_t level;       // of sampling; 0: less than half full
+    uint64_t free_bytes;  // of the frees sent since the ring was last less than half full
+    uint32_t open_scopes; // bit n: the thread's peak is followed in scope n (stats_query.h)
+    bool is_given_later;  // the next event is one of a handler, in whose place is a word (book.h)
+    uint64_t last_allocated;     // address, if the thread's latest event allocated; else 0
     struct process_words *words; // borrowed; NULL: the thread keeps no book (book/book.h)
     _Atomic(struct words_region *) *directory; // of `words`; NULL also while scopes are open
     uint64_t now_ms;                           // of this tick, if it keeps a book
@@ -141,18 +136,6 @@ ALWAYS_INLINE uint64_t *lane_producer_reserve(struct lane_producer *p, size_t wo
         return lane_producer_make_room(p, bytes);
     }
     return lane_producer_place(p);
-}
-
-// Reserve `words` words for an allocation or a free, after writing its stamp if it needs one.
-ALWAYS_INLINE uint64_t *lane_producer_reserve_event(struct lane_producer *p, size_t words)
-{
-    uint64_t *word = lane_producer_reserve(p, words + p->is_ordered);
-    if (UNLIKELY(p->is_ordered) && LIKELY(word != NULL)) {
-        const uint64_t given = p->given_stamp;
-        *word++ = wire_word(WIRE_STAMP, LIKELY(given == 0) ? stamp_now(p->session) : given);
-        p->pos += sizeof(*word);
-    }
-    return word;
 }
 
 ALWAYS_INLINE void lane_producer_advance(struct lane_producer *p, size_t words)

@@ -4,7 +4,8 @@
 // from its file, one per line, and writes "done" to the standard output after each. It has no
 // TRUTH, because the test writes the commands.
 //
-//   ROUNDS   allocates and frees DEEP blocks at two stacks, ROUNDS times
+//   ROUNDS    allocates and frees DEEP blocks at two stacks, ROUNDS times
+//   ROUNDS+   and allocates a block of 100,000 bytes that it keeps
 //
 // A thread ends with its file, and the program with its threads. They share nothing, and the main
 // thread only waits for them.
@@ -37,6 +38,7 @@ static void work(unsigned long rounds)
 
 static void *obey(void *path)
 {
+    void *volatile kept = NULL;
     char line[64];
     size_t len = 0;
     const int commands = open(path, O_RDONLY);
@@ -46,12 +48,16 @@ static void *obey(void *path)
             continue;
         }
         line[len] = '\0';
-        len = 0;
         work(strtoul(line, NULL, 10));
+        if (line[len - 1] == '+') {
+            kept = malloc(100000);
+        }
+        len = 0;
         if (write(STDOUT_FILENO, "done\n", 5) != 5) {
             break;
         }
     }
+    (void)kept;
     return NULL;
 }
 

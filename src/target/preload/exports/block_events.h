@@ -45,6 +45,5 @@ ALWAYS_INLINE void *record_reallocation(const struct unwind_regs *caller,
     } else {
         record_realloc_fails(freed);
     }
-    record_realloc_ends(freed);
     return moved;
 }

@@ -10,8 +10,7 @@
 // syscall(); a filter that is installed by an inline system call is not seen.
 //
 // The strict mode also takes the processor's clock from the calling thread: reading it is a
-// SIGSEGV. A thread that stamps its events closes its lane before, and its later events are counted
-// as lost. One that records alone goes on, and never stamps.
+// SIGSEGV. No hook reads it.
 //
 // libc executes programs by calls that pass no hook, with `environ` (system, popen, wordexp). Under
 // a filter the system calls of our library could kill them, and where it cannot be opened (chroot,
@@ -64,7 +63,7 @@ confine_by_prctl(int option, unsigned long a, unsigned long b, unsigned long c, 
 {
     const bool has_own = has_own_environment();
     guard_prepare();
-    const bool was_forbidden = confinement_begin(confinement_of_prctl((uint64_t)option, a));
+    const bool was_forbidden = confinement_begin();
     const int result = g_real_process.prctl(option, a, b, c, d);
     end_confinement(was_forbidden, result >= 0, has_own);
     return result;
@@ -74,8 +73,7 @@ static NOINLINE long confine_by_syscall(long number, long a, long b, long c)
 {
     const bool has_own = has_own_environment();
     guard_prepare();
-    const bool was_forbidden =
-        confinement_begin(confinement_of_syscall((uint64_t)number, (uint64_t)a, (uint64_t)b));
+    const bool was_forbidden = confinement_begin();
     const long result = g_real_process.syscall(number, a, b, c, 0, 0, 0);
     end_confinement(was_forbidden, result >= 0, has_own);
     return result;
@@ -109,7 +107,7 @@ static NOINLINE long move_by_syscall(long number, long a, long b)
 
 EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-    if (UNLIKELY(confinement_of_prctl((uint64_t)option, a) != CONFINEMENT_NONE)) {
+    if (UNLIKELY(confinement_is_prctl((uint64_t)option))) {
         return confine_by_prctl(option, a, b, c, d);
     }
     return g_real_process.prctl(option, a, b, c, d);
@@ -122,8 +120,7 @@ static bool takes_files_away(long number)
 
 EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    if (UNLIKELY(confinement_of_syscall((uint64_t)number, (uint64_t)a, (uint64_t)b) !=
-                 CONFINEMENT_NONE)) {
+    if (UNLIKELY(confinement_is_syscall((uint64_t)number, (uint64_t)a))) {
         return confine_by_syscall(number, a, b, c);
     }
     if (UNLIKELY(takes_files_away(number))) {

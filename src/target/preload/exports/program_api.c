@@ -95,14 +95,6 @@ static bool has_sums(const struct thread_state *t)
     return t->producer.session->sample_bytes == 0;
 }
 
-// Whether the caller is a handler that interrupted a realloc. The recorder waits for the end of
-// that, which comes after the handler's, before it counts what follows.
-static bool is_in_realloc(const struct thread_state *t)
-{
-    return atomic_load_explicit(&t->producer.lane->pending_stamps[LANE_PENDING_REALLOC],
-                                memory_order_relaxed) != 0; // our own
-}
-
 // Send one query, and wait.
 static enum stats_query_end
 ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
@@ -114,7 +106,7 @@ ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSW
     uint32_t number = 0;
     struct session_header *session = t->producer.session;
     struct lane_header *lane = t->producer.lane;
-    const bool is_possible = has_sums(t) && !is_in_realloc(t);
+    const bool is_possible = has_sums(t);
     const bool is_asked = is_possible && stats_query_ask(&t->producer, what, scope, &number);
     if (is_possible && !is_asked) {
         process_leave();

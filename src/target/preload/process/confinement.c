@@ -9,27 +9,19 @@
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_state.h"
 
-enum confinement confinement_of_prctl(uint64_t option, uint64_t mode)
+bool confinement_is_prctl(uint64_t option)
 {
-    if ((uint32_t)option != PR_SET_SECCOMP) { // an int
-        return CONFINEMENT_NONE;
-    }
-    return mode == SECCOMP_MODE_STRICT ? CONFINEMENT_STRICT : CONFINEMENT_FILTER;
+    return (uint32_t)option == PR_SET_SECCOMP; // an int
 }
 
-enum confinement confinement_of_syscall(uint64_t number, uint64_t a, uint64_t b)
+bool confinement_is_syscall(uint64_t number, uint64_t a)
 {
-    if (number == SYS_prctl) {
-        return confinement_of_prctl(a, b);
-    }
-    const uint32_t operation = (uint32_t)a;                             // an unsigned int
-    if (number != SYS_seccomp || operation > SECCOMP_SET_MODE_FILTER) { // the others only ask
-        return CONFINEMENT_NONE;
-    }
-    return operation == SECCOMP_SET_MODE_STRICT ? CONFINEMENT_STRICT : CONFINEMENT_FILTER;
+    // An unsigned int; the other operations only ask.
+    return number == SYS_prctl ? confinement_is_prctl(a)
+                               : number == SYS_seccomp && (uint32_t)a <= SECCOMP_SET_MODE_FILTER;
 }
 
-static void foresee(bool is_strict)
+static void foresee(void)
 {
     struct thread_state *t = thread_way_state();
     if (process_session() == NULL || t == NULL || t->generation != process_generation()) {
@@ -37,16 +29,12 @@ static void foresee(bool is_strict)
     }
     unwind_thread_foresee(t->unwind);
     process_words_foresee(&g_process->words);
-    t->producer.is_clockless |= is_strict;
-    if (is_strict && t->producer.is_ordered) {
-        thread_state_close(t);
-    }
 }
 
-bool confinement_begin(enum confinement kind)
+bool confinement_begin(void)
 {
     const bool was_forbidden = sys_is_forbidden();
-    foresee(kind == CONFINEMENT_STRICT);
+    foresee();
     process_note_confinement();
     sys_forbid(true);
     return was_forbidden;

@@ -46,8 +46,8 @@ struct event {
     uint64_t address;
     uint64_t old_address;    // EVENT_REALLOC
     uint64_t size_bytes;     // except EVENT_FREE
-    uint64_t stamp;          // when the event happened (stamp.h), if known; else 0
-    struct freed_note freed; // EVENT_REALLOC: before the old block was freed, if known
+    bool is_later;           // a word of BOOK_ROW_LATER is in its place (book.h)
+    struct freed_note freed; // of the block that is freed, if its word was taken before
     uint32_t level;          // of a chosen block (sampling_level.h)
 };
 

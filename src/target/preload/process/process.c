@@ -87,7 +87,7 @@ static void open_words(uint32_t number)
                                         .mapped = mapped,
                                         .head = mapped == NULL ? g_image.mapping.header : NULL};
     (void)!process_words_open(&g_process->words, &source, number,
-                              process_entry_tiny_below()); // if not, events are sent
+                              process_entry_tiny_below()); // if not, blocks are counted as lost
 }
 
 // Fill the slot in and open the session to the hooks. `begun`: an earlier reading of the clock.

@@ -131,18 +131,11 @@ struct thread_state *thread_state_open(void)
     return thread_way_state();
 }
 
-// What the thread announced before its process left the session is over, or was lost.
-static void forget_announced(const struct thread_state *t)
-{
-    for (uint32_t k = 0; k < LANE_PENDING_STAMPS; k++) {
-        atomic_store_explicit(&t->producer.lane->pending_stamps[k], 0, memory_order_relaxed);
-    }
-}
-
 void thread_state_renew(struct thread_state *t)
 {
     if (t->generation < g_process->back_generation) {
-        forget_announced(t);
+        // What handlers had left before the process left the session is lost.
+        atomic_store_explicit(&t->producer.lane->unsent_of_handlers, 0, memory_order_relaxed);
     }
     deferred_forget_walkers(&t->deferred);
     lane_producer_rewind(&t->producer);

@@ -35,7 +35,6 @@
 
 struct thread_state {
     _Atomic uint64_t guard;  // the frame of the thread's hook that records, or 0; record_guard.h
-    _Atomic uint64_t moving; // the frame of the realloc whose stamp is announced
     uint32_t max_frames;     // of one stack
     uint64_t last_allocated; // addresses of the last events; see record.h
     uint64_t last_freed;

@@ -107,7 +107,7 @@ ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, 
     }
     if (UNLIKELY(!(event->kind == EVENT_REALLOC
                        ? lane_reallocate(p, event->old_address, event->address, event->size_bytes,
-                                         slot, event->freed)
+                                         slot, &event->freed)
                        : lane_allocate(p, event->address, event->size_bytes, slot)))) {
         process_leave();
         missed_events_count(event->kind);
@@ -121,107 +121,28 @@ void record_block(struct thread_state *t, const struct event *event, uint32_t sl
     take_down(t, event, slot);
 }
 
-// Whether several threads record.
-static bool is_ordered(const struct session_header *session)
+// Note an event that is deferred. The recorder does not rest before it is sent.
+static void note_deferred(const struct thread_state *t)
 {
-    // Relaxed: see layout.h.
-    return atomic_load_explicit(&session->order, memory_order_relaxed) == SESSION_ORDER_SEVERAL;
-}
-
-// Announce an event of that stamp, because others may see its effect before it is sent. Their
-// reactions have later stamps, and the recorder waits with them.
-static void expect(const struct thread_state *t, enum lane_pending which, uint64_t stamp)
-{
-    // Relaxed: a thread that gets an address that is freed after this has synchronized with us.
-    atomic_store_explicit(&t->producer.lane->pending_stamps[which], stamp, memory_order_relaxed);
+    _Atomic uint64_t *unsent = &t->producer.lane->unsent_of_handlers;
+    // Relaxed: our own. Each event changes the word, so that record_no_deferred notices it.
+    const uint64_t before = atomic_load_explicit(unsent, memory_order_relaxed);
+    atomic_store_explicit(unsent, before + 1 != 0 ? before + 1 : 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-}
-
-static uint64_t expected_stamp(const struct thread_state *t, enum lane_pending which)
-{
-    return atomic_load_explicit(&t->producer.lane->pending_stamps[which],
-                                memory_order_relaxed); // our own
-}
-
-static void expect_no_more(const struct thread_state *t, enum lane_pending which)
-{
-    // Release: pairs with the recorder's acquire; the expected events have been published.
-    atomic_store_explicit(&t->producer.lane->pending_stamps[which], 0, memory_order_release);
-}
-
-// Return the thread's state, if it belongs to this process.
-static struct thread_state *state_here(void)
-{
-    struct thread_state *t = thread_way_state();
-    return t != NULL && t->generation >> 32 == process_generation() >> 32 ? t : NULL;
-}
-
-// Return the thread's state, prepared for its next event: the thread is known to record, so the
-// other threads' events have stamps. NULL: it does not record.
-static struct thread_state *state_in_order(void)
-{
-    struct thread_state *t = state_here();
-    if (LIKELY(t != NULL) && lane_is_in_tick(&t->producer)) {
-        return t;
-    }
-    t = guard_enter(OUR_FRAME);
-    if (t == NULL) {
-        return state_here(); // of the hook that we interrupted
-    }
-    if (still_ours(t) && !lane_enter(&t->producer)) {
-        process_leave();
-    }
-    guard_leave(t);
-    return t;
-}
-
-// Announce a realloc, unless a handler does it that interrupted another one: that one's stamp is
-// earlier, so the recorder waits for both. Return whether it is announced. A handler that comes
-// before both words are stored leaves its own frame, and no stamp.
-static bool announce_move(struct thread_state *t, uint64_t stamp, uint64_t frame)
-{
-    if (expected_stamp(t, LANE_PENDING_REALLOC) != 0 &&
-        !guard_frame_is_gone(atomic_load_explicit(&t->moving, memory_order_relaxed), frame)) {
-        return false;
-    }
-    do {
-        atomic_store_explicit(&t->moving, frame, memory_order_relaxed);
-        expect(t, LANE_PENDING_REALLOC, stamp);
-    } while (atomic_load_explicit(&t->moving, memory_order_relaxed) != frame ||
-             expected_stamp(t, LANE_PENDING_REALLOC) != stamp);
-    return true;
-}
-
-static struct freed_note begin_move(struct thread_state *t, uint64_t address, uint64_t frame)
-{
-    const uint64_t stamp = lane_move_stamp(&t->producer);
-    const bool is_announced = stamp != 0 && announce_move(t, stamp, frame);
-    struct freed_note freed = lane_begin_move(&t->producer, address, stamp);
-    freed.is_announced = is_announced;
-    return freed;
 }
 
 struct freed_note record_realloc_begins(const void *block)
 {
-    if (process_session() == NULL) {
-        return (struct freed_note){0};
-    }
-    struct thread_state *t = state_in_order();
-    return t != NULL ? begin_move(t, (uint64_t)block, OUR_FRAME) : (struct freed_note){0};
+    const bool is_open = process_session() != NULL && process_words_are_open(&g_process->words);
+    return is_open ? (struct freed_note){.is_taken = true,
+                                         .taken = book_take(&g_process->words, (uint64_t)block)}
+                   : (struct freed_note){0};
 }
 
 void record_realloc_fails(struct freed_note freed)
 {
     if (freed.taken.row != 0) {
         book_put_back(&g_process->words, &freed.taken);
-    }
-}
-
-void record_realloc_ends(struct freed_note freed)
-{
-    const struct thread_state *t = freed.is_announced ? state_here() : NULL;
-    if (t != NULL) {
-        expect_no_more(t, LANE_PENDING_REALLOC);
     }
 }
 
@@ -235,15 +156,18 @@ ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
     t->last_freed = address;
 }
 
-// Record a free that began before, when `freed` was noted.
-static void take_down_free_since(struct thread_state *t, uint64_t address, struct freed_note freed)
+// Record the free of a block whose word may have been taken before.
+static void
+take_down_free_of(struct thread_state *t, uint64_t address, const struct freed_note *freed)
 {
-    if (UNLIKELY(!lane_free_since(&t->producer, address, freed))) {
+    if (!freed->is_taken) {
+        take_down_free(t, address);
+    } else if (UNLIKELY(!lane_free_taken(&t->producer, &freed->taken))) {
         process_leave();
         missed_events_count(EVENT_FREE);
-        return;
+    } else {
+        t->last_freed = address;
     }
-    t->last_freed = address;
 }
 
 // Pass a block that is not recorded, while recording is stopped. For a realloc, the new block is
@@ -251,7 +175,7 @@ static void take_down_free_since(struct thread_state *t, uint64_t address, struc
 static void pass_block(struct thread_state *t, const struct event *event)
 {
     if (event->kind == EVENT_REALLOC && what_to_record(t) == SESSION_RECORD_FREES) {
-        take_down_free_since(t, event->old_address, event->freed);
+        take_down_free_of(t, event->old_address, &event->freed);
     }
     lane_pass(&t->producer, event->address, event->size_bytes);
     t->last_allocated = event->address;
@@ -299,20 +223,15 @@ static bool keep_of_stopped(struct event *event, uint32_t recording)
         return false;
     }
     if (event->kind == EVENT_REALLOC) {
-        *event = (struct event){.kind = EVENT_FREE,
-                                .address = event->old_address,
-                                .stamp = event->freed.stamp,
-                                .freed = event->freed};
+        *event = (struct event){
+            .kind = EVENT_FREE, .address = event->old_address, .freed = event->freed};
     }
     return true;
 }
 
-// Announce an event that is deferred. The oldest counts. Each event changes the word, so that
-// record_no_deferred notices it.
-static void expect_deferred(const struct thread_state *t, uint64_t stamp)
+static struct freed_note take(struct process_words *words, uint64_t address)
 {
-    const uint64_t before = expected_stamp(t, LANE_PENDING_DEFERRED);
-    expect(t, LANE_PENDING_DEFERRED, before != 0 ? before - 1 : stamp);
+    return (struct freed_note){.is_taken = true, .taken = book_take(words, address)};
 }
 
 // Let words say at once what happens in a handler: another thread may free the block before the
@@ -320,29 +239,19 @@ static void expect_deferred(const struct thread_state *t, uint64_t stamp)
 static bool note_in_words(struct thread_state *t, struct event *event, uint32_t recording)
 {
     struct process_words *words = t->producer.words;
-    event->stamp = BOOK_GIVEN_LATER; // it happened before it is sent
-    expect_deferred(t, STAMP_MAX);   // no event of books has a stamp, so nothing waits for it
+    event->is_later = true;
+    note_deferred(t);
     if (event->kind == EVENT_FREE) {
-        event->freed = (struct freed_note){.stamp = 1, .taken = book_take(words, event->address)};
+        event->freed = take(words, event->address);
         return event->freed.taken.row != BOOK_ROW_LATER; // who allocated it counts both
     }
-    if (event->kind == EVENT_REALLOC && event->freed.stamp == 0) { // it may be at the same address
-        event->freed =
-            (struct freed_note){.stamp = 1, .taken = book_take(words, event->old_address)};
+    if (event->kind == EVENT_REALLOC && !event->freed.is_taken) { // it may be at the same address
+        event->freed = take(words, event->old_address);
     }
     if (event->kind != EVENT_FREE && recording == SESSION_RECORD_ALL) {
         book_put_later(words, event->address, event->size_bytes);
     }
     return true;
-}
-
-// Note when an event happened that is sent later, and announce it. Other threads may act on it
-// before it is sent, also the first ones beside a thread that is alone until then.
-static void date(struct thread_state *t, struct event *event)
-{
-    struct lane_producer *p = &t->producer;
-    event->stamp = is_ordered(p->session) ? stamp_now(p->session) : p->alone_stamp;
-    expect_deferred(t, event->freed.stamp != 0 ? event->freed.stamp : event->stamp);
 }
 
 // Handle an event that found the guard held, or recording over.
@@ -365,14 +274,10 @@ static NOINLINE void without_guard(enum event_kind kind,
             if (!record_sampled_keeps(t, &event, recording, true)) {
                 return;
             }
-            event.stamp = BOOK_GIVEN_LATER;
-            expect_deferred(t, STAMP_MAX);
-        } else if (book_is_kept(&t->producer)) {
-            if (!note_in_words(t, &event, recording)) {
-                return;
-            }
-        } else {
-            date(t, &event);
+            event.is_later = true;
+            note_deferred(t);
+        } else if (book_is_kept(&t->producer) && !note_in_words(t, &event, recording)) {
+            return;
         }
         if (recording < SESSION_RECORD_SAMPLE && recording != SESSION_RECORD_ALL &&
             !keep_of_stopped(&event, recording)) {
@@ -516,30 +421,28 @@ void record_deferred(void *context, const struct deferred_event *deferred)
     if (UNLIKELY(!still_ours(t))) {
         return;
     }
-    t->producer.given_stamp = deferred->event.stamp;
+    t->producer.is_given_later = deferred->event.is_later;
     if (deferred->event.kind != EVENT_FREE) {
         send_deferred(t, deferred);
     } else if (what_to_record(t) >= SESSION_RECORD_SAMPLE) {
         record_sampled_send(t, &deferred->event, STACK_SLOT_NONE);
-    } else if (book_is_kept(&t->producer) && deferred->event.freed.stamp != 0) {
-        take_down_free_since(t, deferred->event.address, deferred->event.freed);
     } else {
-        take_down_free(t, deferred->event.address);
+        take_down_free_of(t, deferred->event.address, &deferred->event.freed);
     }
-    t->producer.given_stamp = 0;
+    t->producer.is_given_later = false;
 }
 
 uint64_t record_expected_deferred(const struct thread_state *t)
 {
-    return expected_stamp(t, LANE_PENDING_DEFERRED);
+    return atomic_load_explicit(&t->producer.lane->unsent_of_handlers,
+                                memory_order_relaxed); // our own
 }
 
 bool record_no_deferred(const struct thread_state *t, uint64_t expected)
 {
-    // Release: pairs with the recorder's acquire; the expected events have been published.
-    return atomic_compare_exchange_strong_explicit(
-        &t->producer.lane->pending_stamps[LANE_PENDING_DEFERRED], &expected, 0,
-        memory_order_release, memory_order_relaxed);
+    // Release: pairs with the recorder's acquire; the events have been published.
+    return atomic_compare_exchange_strong_explicit(&t->producer.lane->unsent_of_handlers, &expected,
+                                                   0, memory_order_release, memory_order_relaxed);
 }
 
 // Return the thread's state, whose last events are asked for.

@@ -3,8 +3,8 @@
 //
 // Rule of order: an allocation is recorded after the real function returned, a free before the real
 // function is called, a realloc (one record) after it succeeded. So no block of a thread is ever
-// recorded as freed before it was recorded as allocated. Between threads, stamps order the
-// events of an address (session/stamp.h).
+// recorded as freed before it was recorded as allocated. Between threads, the block's word does the
+// same (producer/book).
 //
 // Context: T, called by the hooks without the guard held. errno is kept. In a process without a
 // session the functions do nothing.
@@ -24,12 +24,10 @@ struct thread_state;
 // size of `size_bytes`.
 void record_alloc(const struct unwind_regs *caller, const void *block, size_t size_bytes);
 
-// Begin a realloc: return a moment before the old block is freed, if one is needed.
-// record_realloc_ends must follow, after record_realloc if the call succeeded.
+// Before a realloc: take what is known of the block.
 struct freed_note record_realloc_begins(const void *block);
-void record_realloc_ends(struct freed_note freed);
 
-// Note that the call failed and the block is still allocated, before record_realloc_ends.
+// Note that the call failed and the block is still allocated.
 void record_realloc_fails(struct freed_note freed);
 
 // Record that `old_block` became `block`; neither is NULL. `freed` is from record_realloc_begins,
@@ -57,7 +55,7 @@ void record_block(struct thread_state *t, const struct event *event, uint32_t sl
 // Send one deferred event, for deferred_drain. `context` is the thread_state, under the guard.
 void record_deferred(void *context, const struct deferred_event *deferred);
 
-// Return what announces the deferred events of the thread; 0: nothing.
+// Return what tells the deferred events of the thread apart; 0: there are none.
 uint64_t record_expected_deferred(const struct thread_state *t);
 
 // Note that all deferred events of the thread have been sent. False, and nothing is changed: a

@@ -59,8 +59,9 @@ static bool choose(struct thread_state *t, struct event *event)
 // there is a free to count.
 static bool take_word(struct thread_state *t, uint64_t address, struct freed_note *freed)
 {
-    if (freed->stamp == 0 && book_is_kept(&t->producer)) {
-        *freed = (struct freed_note){.stamp = 1, .taken = book_take(t->producer.words, address)};
+    if (!freed->is_taken && book_is_kept(&t->producer)) {
+        *freed =
+            (struct freed_note){.is_taken = true, .taken = book_take(t->producer.words, address)};
     }
     // Of a block of a handler, who allocated it counts both.
     return freed->taken.row != 0 && freed->taken.row != BOOK_ROW_LATER;
@@ -121,14 +122,14 @@ bool record_sampled_keeps(struct thread_state *t,
                                      : keeps_block(t, event, recording, is_nested);
 }
 
-static bool send_free(struct thread_state *t, uint64_t address, struct freed_note freed)
+static bool send_free(struct thread_state *t, uint64_t address, const struct freed_note *freed)
 {
     struct lane_producer *p = &t->producer;
     if (t->last_allocated != address || t->last_freed != 0) { // the thread had events since
         lane_forget_latest(p);
     }
     const uint64_t from = p->pos;
-    const bool is_sent = lane_free_since(p, address, freed);
+    const bool is_sent = lane_free_taken(p, &freed->taken);
     lane_producer_note_free(p, from);
     t->last_freed = address;
     pass_hot(t);
@@ -148,9 +149,9 @@ void record_sampled_send(struct thread_state *t, const struct event *event, uint
 {
     bool is_sent = true;
     if (event->kind == EVENT_FREE) {
-        is_sent = send_free(t, event->address, event->freed);
+        is_sent = send_free(t, event->address, &event->freed);
     } else if (event->kind == EVENT_REALLOC) {
-        is_sent = send_free(t, event->old_address, event->freed);
+        is_sent = send_free(t, event->old_address, &event->freed);
     }
     if (is_sent && event->kind != EVENT_FREE && slot != STACK_SLOT_NONE) {
         is_sent = send_block(t, event, slot);

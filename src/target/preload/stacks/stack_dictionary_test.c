@@ -24,7 +24,7 @@
 #define FRAMES_MAX 400u
 #define NODES_MAX  (1u << 20) // of the reader's table; a power of two
 
-#define BLOCKS 20000u
+#define EVENTS 20000u
 #define STACKS 5000u
 
 // The reader's state of one lane, in the simplest form.
@@ -40,8 +40,8 @@ struct reader {
     uint64_t bias[WIRE_MODULE_SLOTS + 1];
     uint32_t resets;
     uint64_t stack_records;
-    const uint64_t *names; // of the stacks of blocks, by their numbers
-    uint32_t blocks;
+    const uint64_t *names; // of the stacks of events, by their numbers
+    uint32_t events;
 };
 
 struct fixture {
@@ -135,17 +135,11 @@ static size_t read_module(struct reader *r, const uint64_t *word)
     return 4 + ((word[0] >> 24 & 0xff) + 7) / 8 + ((word[0] >> 32 & 0xffff) + 7) / 8;
 }
 
-// Encode in a block's address what it was sent for.
-static uint64_t address_of(uint32_t number)
+static void read_event(struct reader *r, uint64_t number, uint32_t slot)
 {
-    return 0x100000 + (uint64_t)number * 16;
-}
-
-static void read_block(struct reader *r, uint64_t number, uint32_t slot)
-{
-    assert_true(number < BLOCKS);
+    assert_true(number < EVENTS);
     assert_int_equal(r->slots[slot], r->names[number]);
-    r->blocks++;
+    r->events++;
 }
 
 // Read all published records.
@@ -169,15 +163,11 @@ static void read_all(struct fixture *f)
         case WIRE_MODULE:
             words = read_module(&f->reader, word);
             break;
-        case WIRE_ALLOC:
-            read_block(&f->reader, ((word[0] >> 8) - address_of(0)) / 16,
-                       word[1] >> WIRE_SIZE_BITS);
+        case WIRE_EVENT:
+            read_event(&f->reader, word[1], wire_head_slot(word[0]));
             words = 2;
             break;
         case WIRE_TICK:
-        case WIRE_STAMP:
-        case WIRE_FREE:
-        case WIRE_FREE_TEMPORARY:
             break;
         default:
             fail_msg("tag %lu", (unsigned long)(word[0] & 0xff));
@@ -266,16 +256,16 @@ static void random_stacks_arrive_frame_by_frame(void **state)
     }
 }
 
-// Each block is sent with its stack, also if stacks evict each other from their slots all the time.
-static void blocks_have_their_stacks(void **state)
+// Each event is sent with its stack, also if stacks evict each other from their slots all the time.
+static void events_have_their_stacks(void **state)
 {
     (void)state;
     struct fixture *f = open_fixture();
     atomic_store(&f->mapping.header->clock_ms, 1);
     uint64_t random = 5;
-    uint64_t names[BLOCKS];
+    uint64_t names[EVENTS];
     f->reader.names = names;
-    for (uint32_t i = 0; i < BLOCKS; i++) {
+    for (uint32_t i = 0; i < EVENTS; i++) {
         const uint64_t number = next_random(&random) % STACKS;
         uint64_t pcs[2] = {0x10000 + number, 0x20000};
         struct unwind_frame frames[2];
@@ -286,16 +276,14 @@ static void blocks_have_their_stacks(void **state)
                              ERR_OK);
         }
         names[i] = stack.name;
-        assert_true(lane_allocate(&f->producer, address_of(i), number + 1, slot));
-        if (i % 3 == 0) {
-            assert_true(lane_free(&f->producer, address_of(i)));
-        }
+        const uint64_t words[] = {wire_word(WIRE_EVENT, slot), i};
+        assert_true(lane_send(&f->producer, words, ARRAY_LEN(words)));
         if (i % 200 == 0) {
             atomic_fetch_add(&f->mapping.header->clock_ms, 1);
         }
         read_all(f);
     }
-    assert_int_equal(f->reader.blocks, BLOCKS);
+    assert_int_equal(f->reader.events, EVENTS);
     close_fixture(f);
 }
 
@@ -441,7 +429,7 @@ int main(void)
         cmocka_unit_test(what_is_known_is_not_sent_again),
         cmocka_unit_test(cut_empty_and_very_deep_stacks_are_sent),
         cmocka_unit_test(random_stacks_arrive_frame_by_frame),
-        cmocka_unit_test(blocks_have_their_stacks),
+        cmocka_unit_test(events_have_their_stacks),
         cmocka_unit_test(stacks_that_the_recorder_forgot_are_sent_again),
         cmocka_unit_test(a_full_table_of_modules_forgets_every_stack),
         cmocka_unit_test(each_note_is_counted_once_for_a_stack),

@@ -423,7 +423,11 @@ bool book_allocate(struct lane_producer *p, uint64_t address, uint64_t size_byte
     }
     p->last_allocated = address;
     p->last_row = block.row;
-    return count_allocated(p, &block);
+    if (LIKELY(count_allocated(p, &block))) {
+        return true;
+    }
+    (void)take_block(p->words, address, &block); // it counts as missed, and so its free as unknown
+    return false;
 }
 
 void book_pass(struct lane_producer *p, uint64_t address, uint64_t size_bytes)

@@ -27,6 +27,8 @@
 // Sampling. Each row has one level (sampling_level.h): the level of its thread when the row got its
 // number. A block with a weight is sent at once, alone, and counts as often as its weight says.
 //
+// A process that has no memory for words keeps no books.
+//
 // Context: T, the lane's thread under the guard, after lane_enter; book_take and book_put_back
 // also without. False: the recording has ended.
 #pragma once
@@ -47,9 +49,6 @@ ALWAYS_INLINE bool book_is_kept(const struct lane_producer *p)
 {
     return p->words != NULL;
 }
-
-// lane_producer.given_stamp of an event of a handler.
-#define BOOK_GIVEN_LATER 1u
 
 // Begin to keep a book in a lane that was just claimed. `rows`: memory for the number of the row of
 // each stack slot, zero.

@@ -2,10 +2,10 @@
 // lane_entry: what hooks may write to their thread's lane.
 //
 // Each function here begins the thread's tick (lane_turn.h) before it writes, or the recorder and
-// the thread would change its book at once, and events would get lost. A thread that keeps a book
-// counts its events (book.h), any other sends them (order_events.h). The functions of these headers
-// and of lane_producer.h that do not begin the tick are for this folder, and for the stack
-// dictionary, which enters it itself; tools/check_style.py sees to that.
+// the thread would change its book at once, and events would get lost. A thread whose process has
+// no memory for words keeps no book: its allocations are counted as lost. The functions of book.h
+// and lane_producer.h that do not begin the tick are for this folder, and for the stack dictionary,
+// which enters it itself; tools/check_style.py sees to that.
 //
 // Context: T, the lane's thread under the guard, not reentrant. False: the recording has ended.
 #pragma once
@@ -19,13 +19,13 @@
 #include "session/wire.h"
 #include "target/producer/book/book_try.h"
 #include "target/producer/entry/lane_turn.h"
-#include "target/producer/entry/order_events.h"
+#include "target/producer/freed_note.h"
 
 // Enter only: before the level of sampling is read, and so that the thread is known to record.
 MUST_USE ALWAYS_INLINE bool lane_enter(struct lane_producer *p)
 {
     const uint64_t clock = lane_clock(p);
-    return LIKELY(clock == p->clock && lane_order(p) == p->order) || lane_turn(p, clock);
+    return LIKELY(clock == p->clock) || lane_turn(p, clock);
 }
 
 // Record an allocated block; `slot` names its stack.
@@ -35,10 +35,11 @@ lane_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, ui
     if (!lane_enter(p)) {
         return false;
     }
-    if (!book_is_kept(p)) {
-        return LIKELY(order_allocate(p, address, size_bytes, slot));
+    if (UNLIKELY(!book_is_kept(p))) {
+        session_count(p->session, LOST_no_words, 1);
+        return true;
     }
-    if (UNLIKELY(p->given_stamp != 0)) {
+    if (UNLIKELY(p->is_given_later)) {
         return book_allocate_later(p, address, size_bytes, slot);
     }
     return (p->directory != NULL && book_try_allocate(p, address, size_bytes, slot)) ||
@@ -50,8 +51,8 @@ MUST_USE static inline bool
 lane_allocate_chosen(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
     return lane_enter(p) &&
-           (p->given_stamp == 0 ? book_allocate(p, address, size_bytes, slot)
-                                : book_allocate_later(p, address, size_bytes, slot));
+           (!p->is_given_later ? book_allocate(p, address, size_bytes, slot)
+                               : book_allocate_later(p, address, size_bytes, slot));
 }
 
 // Record the free of a block, before the allocator is called.
@@ -60,31 +61,16 @@ MUST_USE ALWAYS_INLINE bool lane_free(struct lane_producer *p, uint64_t address)
     if (!lane_enter(p)) {
         return false;
     }
-    if (!book_is_kept(p)) {
-        return LIKELY(order_free(p, address));
+    if (UNLIKELY(!book_is_kept(p))) {
+        return true; // its block was lost
     }
     return (p->directory != NULL && book_try_free(p, address)) || book_free(p, address);
 }
 
-// Note that the block at `address` is about to be reallocated, once `stamp` is announced.
-MUST_USE static inline struct freed_note
-lane_begin_move(struct lane_producer *p, uint64_t address, uint64_t stamp)
+// Record the free of a block whose word was taken.
+MUST_USE static inline bool lane_free_taken(struct lane_producer *p, const struct word_block *taken)
 {
-    return book_is_kept(p) ? (struct freed_note){.stamp = 1, .taken = book_take(p->words, address)}
-                           : (struct freed_note){.stamp = stamp};
-}
-
-// Record the free of a block that began when `freed` was noted.
-MUST_USE static inline bool
-lane_free_since(struct lane_producer *p, uint64_t address, struct freed_note freed)
-{
-    if (book_is_kept(p)) {
-        return lane_enter(p) && book_count_freed(p, &freed.taken);
-    }
-    p->given_stamp = freed.stamp;
-    const bool is_recorded = lane_free(p, address);
-    p->given_stamp = 0;
-    return is_recorded;
+    return lane_enter(p) && (UNLIKELY(!book_is_kept(p)) || book_count_freed(p, taken));
 }
 
 // Note an unrecorded event of the thread: its next free does not end a temporary allocation.
@@ -102,33 +88,43 @@ static inline void lane_pass(struct lane_producer *p, uint64_t address, uint64_t
     lane_forget_latest(p);
 }
 
-// Record a reallocation in a book. The old block's word was taken before the allocator was called,
-// unless it is the program's own allocator (include/cairn.h).
-MUST_USE static inline bool lane_reallocate_in_book(struct lane_producer *p,
-                                                    uint64_t old_address,
-                                                    uint64_t address,
-                                                    uint64_t size_bytes,
-                                                    uint32_t slot,
-                                                    struct freed_note freed)
+// Tell the recorder that the next allocation is a realloc that grows a block of old_bytes.
+MUST_USE static inline bool
+lane_send_growth(struct lane_producer *p, uint64_t old_bytes, uint64_t bytes, uint32_t slot)
 {
-    const struct word_block old = freed.stamp != 0 ? freed.taken : book_take(p->words, old_address);
-    return book_count_freed(p, &old) &&
-           (old.row == 0 || order_pass_growth(p, old.size_bytes, size_bytes, slot)) &&
-           lane_allocate(p, address, size_bytes, slot);
+    if (LIKELY(bytes < WIRE_GREW_MIN) || bytes <= old_bytes || bytes > WIRE_SIZE_MAX) {
+        return true;
+    }
+    uint64_t *word = lane_producer_reserve(p, 2);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_GREW, old_bytes);
+    word[1] = wire_slot_size(slot, bytes);
+    lane_producer_advance(p, 2);
+    lane_producer_publish(p);
+    return true;
 }
 
-// Record a reallocation; `slot` names the new block's stack, `freed` is from lane_begin_move.
-MUST_USE ALWAYS_INLINE bool lane_reallocate(struct lane_producer *p,
+// Record a reallocation; `slot` names the new block's stack. The old block's word was taken before
+// the allocator was called, unless it is the program's own allocator (include/cairn.h).
+MUST_USE static inline bool lane_reallocate(struct lane_producer *p,
                                             uint64_t old_address,
                                             uint64_t address,
                                             uint64_t size_bytes,
                                             uint32_t slot,
-                                            struct freed_note freed)
+                                            const struct freed_note *freed)
 {
-    return lane_enter(p) &&
-           LIKELY(book_is_kept(p)
-                      ? lane_reallocate_in_book(p, old_address, address, size_bytes, slot, freed)
-                      : order_reallocate(p, old_address, address, size_bytes, slot, freed));
+    if (!lane_enter(p)) {
+        return false;
+    }
+    if (UNLIKELY(!book_is_kept(p))) {
+        return lane_allocate(p, address, size_bytes, slot);
+    }
+    const struct word_block old = freed->is_taken ? freed->taken : book_take(p->words, old_address);
+    return book_count_freed(p, &old) &&
+           (old.row == 0 || lane_send_growth(p, old.size_bytes, size_bytes, slot)) &&
+           lane_allocate(p, address, size_bytes, slot);
 }
 
 // Send a record of `count` words that is neither a block nor a free.

@@ -50,58 +50,6 @@ static void give_back(struct lane_producer *p)
     atomic_store_explicit(&p->lane->book.owner, BOOK_OF_NEITHER, memory_order_release);
 }
 
-// Return our value of session_header.order.
-static uint32_t number_of(const struct lane_producer *p)
-{
-    const uintptr_t first = (uintptr_t)p->session + SESSION_LANES_OFFSET;
-    const uint32_t lane = (uint32_t)(((uintptr_t)p->lane - first) / LANE_STRIDE) + 1;
-    return p->lane->process_index << SESSION_ORDER_SLOT_SHIFT | lane;
-}
-
-// Whether `order` is a lane of the image that executed this one. That lane will record nothing
-// more, and the recorder aggregates it before any event of ours.
-static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t order)
-{
-    const uint32_t slot = order >> SESSION_ORDER_SLOT_SHIFT;
-    if (order == SESSION_ORDER_SEVERAL || slot >= SESSION_MAX_PROCESSES ||
-        slot == p->lane->process_index) {
-        return false;
-    }
-    const struct process_slot *own = session_process(p->session, p->lane->process_index);
-    const struct process_slot *other = session_process(p->session, slot);
-    return other->pid == own->pid && other->pid_namespace == own->pid_namespace &&
-           own->pid_namespace != 0;
-}
-
-// Register this thread as recording, and check whether others record.
-static void check_order(struct lane_producer *p)
-{
-    if (book_is_kept(p)) { // its events need no order
-        p->order = lane_order(p);
-        return;
-    }
-    const uint32_t own = number_of(p);
-    uint32_t order = SESSION_ORDER_NOBODY;
-    if (!p->is_ordered && !p->is_clockless) {
-        p->alone_stamp = stamp_now(p->session); // before the check
-    }
-    // Sequentially consistent: of two threads that come first at once, one sees the other.
-    if (atomic_compare_exchange_strong(&p->session->order, &order, own) ||
-        (is_of_our_earlier_image(p, order) &&
-         atomic_compare_exchange_strong(&p->session->order, &order, own))) {
-        order = own;
-    } else if (order != own) {
-        order = SESSION_ORDER_SEVERAL;
-        atomic_store(&p->session->order, order);
-    }
-    p->order = order;
-    if (order == SESSION_ORDER_SEVERAL && p->is_clockless) {
-        session_count(p->session, NOTE_order_timeouts, 1);
-    } else if (order == SESSION_ORDER_SEVERAL) {
-        p->is_ordered = true;
-    }
-}
-
 // Begin a tick: the TICK was written.
 static void begin_tick(struct lane_producer *p, uint64_t now_ms)
 {
@@ -131,7 +79,6 @@ bool lane_turn(struct lane_producer *p, uint64_t clock)
                          (!is_later || lane_producer_send_tick(p, clock, now_ms));
     if (is_sent) {
         lane_producer_publish(p);
-        check_order(p);
     }
     if (is_sent && is_later) {
         begin_tick(p, now_ms);
@@ -162,14 +109,4 @@ bool lane_recover(struct lane_producer *p)
     const bool is_sent = send_book(p);
     give_back(p);
     return is_sent;
-}
-
-// If the thread is alone now, it may not be when the allocator has moved the block. Then any stamp
-// of the time when it was alone precedes all events of the others, and costs less than a new one.
-uint64_t lane_move_stamp(const struct lane_producer *p)
-{
-    if (book_is_kept(p)) {
-        return 0;
-    }
-    return p->is_ordered ? stamp_now(p->session) : p->alone_stamp;
 }

@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "target/producer/lane_producer.h"
 
-// Begin the tick of `clock`, the session's, and look whether other threads record.
+// Begin the tick of `clock`, the session's.
 bool lane_turn(struct lane_producer *p, uint64_t clock) MUST_USE;
 
 // Send what the thread has counted: before a query, and at its end.
@@ -23,12 +23,6 @@ bool lane_flush(struct lane_producer *p);
 // Complete what was interrupted, and flush, after a hook was left half way.
 bool lane_recover(struct lane_producer *p);
 
-// Return the stamp of a reallocation that begins. Call lane_enter before, for a thread that has not
-// recorded yet. The caller announces it as LANE_PENDING_REALLOC until the reallocation is sent: the
-// recorder waits with what other threads do with the address meanwhile. 0: nothing is to be
-// announced, because the thread keeps a book.
-uint64_t lane_move_stamp(const struct lane_producer *p) MUST_USE;
-
 ALWAYS_INLINE uint64_t lane_clock(const struct lane_producer *p)
 {
     // Relaxed: threads that hand a block to each other synchronize by doing so, and one atomic
@@ -36,14 +30,8 @@ ALWAYS_INLINE uint64_t lane_clock(const struct lane_producer *p)
     return atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
 }
 
-ALWAYS_INLINE uint32_t lane_order(const struct lane_producer *p)
-{
-    // Relaxed: for the reason given in lane_clock.
-    return atomic_load_explicit(&p->session->order, memory_order_relaxed);
-}
-
-// Whether no time has passed since the last TICK, and no other thread has begun to record.
+// Whether no time has passed since the last TICK.
 ALWAYS_INLINE bool lane_is_in_tick(const struct lane_producer *p)
 {
-    return LIKELY(lane_clock(p) == p->clock && lane_order(p) == p->order);
+    return LIKELY(lane_clock(p) == p->clock);
 }
