@@ -55,17 +55,21 @@ struct beside {
     uint32_t largest; // kind; of files, those of data alone count
     uint64_t largest_bytes;
     const struct rss_breakdown_part *file; // the largest file of data; NULL: none
+    uint64_t code_bytes;                   // of other files
 };
 
+// Modules are named as the program was started, and files as the kernel finds them: an executable
+// may have been started through a link to it from another folder.
 static bool is_module(const struct profile *profile, rec_string path)
 {
     const struct recording *recording = &profile->recording;
-    const char *text = profile_string(profile, path);
+    const char *name = path_file_name(profile_string(profile, path));
     bool is_found = false;
     for (size_t i = 0; i < recording->module_count && !is_found; i++) {
-        is_found = strcmp(profile_string(profile, recording->modules[i].path), text) == 0;
+        const char *module = profile_string(profile, recording->modules[i].path);
+        is_found = strcmp(path_file_name(module), name) == 0;
     }
-    return is_found || strstr(path_file_name(text), ".so") != NULL;
+    return is_found || strstr(name, ".so") != NULL;
 }
 
 // Return the resident bytes of mapped files of data. Those of code are the program itself.
@@ -104,6 +108,7 @@ static struct beside beside_of(const struct profile *profile,
         beside.bytes += bytes;
         beside.largest = bytes > beside.largest_bytes ? REC_PART_FILE : beside.largest;
         beside.largest_bytes = max_u64(beside.largest_bytes, bytes);
+        beside.code_bytes = excess_u64(split->bytes[REC_PART_FILE], bytes);
     }
     return beside;
 }
@@ -126,9 +131,14 @@ static void append_rss(const struct findings_builder *builder,
 {
     strbuf_printf(out, "RSS was %s", format_bytes(split->rss_bytes).text);
     finding_append_moment(out, split->time_ms);
-    strbuf_printf(out, ". Live heap blocks took %s of it. The largest other part is \"%s\": ",
-                  finding_format_bytes(builder, split->bytes[REC_PART_LIVE]).text,
-                  rss_breakdown_kind(beside->largest)->phrase);
+    strbuf_printf(out, ". Live heap blocks took %s of it",
+                  finding_format_bytes(builder, split->bytes[REC_PART_LIVE]).text);
+    if (beside->code_bytes > beside->largest_bytes) {
+        strbuf_printf(out, ", and code of the program and its libraries %s",
+                      format_bytes(beside->code_bytes).text);
+    }
+    strbuf_printf(
+        out, ". The largest other part is \"%s\": ", rss_breakdown_kind(beside->largest)->phrase);
     strbuf_append_text(out, format_bytes(beside->largest_bytes).text);
 }
 

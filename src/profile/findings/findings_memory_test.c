@@ -127,6 +127,7 @@ static void other_memory_has_its_cure(void **state)
          "; data.idx has 40.0 MiB of it. The kernel takes such pages when memory is short; "
          "madvise(MADV_DONTNEED) or a smaller mapping gives them up at once."},
         {REC_PART_FILE, "libbig.so.2", 0, NULL}, // code is the program itself
+        {REC_PART_FILE, "/lib/2/tool", 0, NULL}, // started as /bin/tool
         {REC_PART_STACK, "", 0,
          ", of 8 stacks. A stack keeps what its deepest call touched: fewer threads, or smaller "
          "frames, keep less."},
@@ -137,7 +138,12 @@ static void other_memory_has_its_cure(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(findings_release) struct findings findings = {0};
-        drawn_profile_open("data.idx;libbig.so.2;load(a.c:7) 1 8 0 0 0 0 1 8 8\n", &drawn);
+        drawn_profile_open("data.idx;libbig.so.2;/lib/2/tool;/bin/tool;load(a.c:7) "
+                           "1 8 0 0 0 0 1 8 8\n",
+                           &drawn);
+        struct rec_module tool = {.path = string_of(drawn.profile, "/bin/tool")};
+        drawn.profile->recording.modules = &tool;
+        drawn.profile->recording.module_count = 1;
         struct rss_breakdown_part part = {
             .kind = cases[i].kind,
             .node = REC_NONE,
@@ -149,12 +155,14 @@ static void other_memory_has_its_cure(void **state)
                                             .rss_bytes = 64 << 20,
                                             .swap_bytes = cases[i].swap_bytes,
                                             .parts = {.items = &part, .len = 1}};
+        split.bytes[REC_PART_FILE] = 48 << 20; // of code, but for the part
         split.bytes[cases[i].kind] = 40 << 20;
         const struct rss_breakdown breakdown = {.splits = {.items = &split, .len = 1}};
         struct summary summary;
         assert_int_equal(summary_build(&drawn.selection, &summary), ERR_OK);
         assert_int_equal(findings_build(&drawn.selection, &summary, &breakdown, &findings), ERR_OK);
         const struct finding *found = find(&findings, FINDING_RSS);
+        const bool has_code = cases[i].kind != REC_PART_FILE;
         if (cases[i].words == NULL) {
             assert_null(found);
             continue;
@@ -163,6 +171,9 @@ static void other_memory_has_its_cure(void **state)
         const char *words = strstr(findings_sentence(&findings, found), "40.0 MiB");
         assert_non_null(words);
         assert_string_equal(words + strlen("40.0 MiB"), cases[i].words);
+        assert_int_equal(strstr(findings_sentence(&findings, found),
+                                ", and code of the program and its libraries 48.0 MiB.") != NULL,
+                         has_code);
     }
 }
 
