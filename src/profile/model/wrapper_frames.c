@@ -40,6 +40,12 @@ static const char *const c_functions[] = {
     "__vasprintf_chk",
     "___vasprintf_chk",
     "__vasprintf_internal",
+    "__alloc_dir", // a folder that is read
+    "opendir_tail",
+    "opendir",
+    "__opendir",
+    "fdopendir",
+    "__fdopendir",
     "_obstack_begin",
     "_obstack_begin_1",
     "_obstack_begin_worker",
@@ -167,6 +173,14 @@ static const char *const c_functions[] = {
     "CRYPTO_strdup",
     "CRYPTO_strndup",
     "CRYPTO_memdup",
+    "deflateInit_", // zlib, bzip2
+    "deflateInit2_",
+    "deflateCopy",
+    "inflateInit_",
+    "inflateInit2_",
+    "inflateCopy",
+    "BZ2_bzCompressInit",
+    "BZ2_bzDecompressInit",
     "sqlite3Malloc", // SQLite
     "sqlite3MemMalloc",
     "sqlite3MemRealloc",
