@@ -2,9 +2,9 @@
 // record: turns the calls of an allocator into records for the recorder.
 //
 // Rule of order: an allocation is recorded after the real function returned, a free before the real
-// function is called, a realloc (one record) after it succeeded. So no block of a thread is ever
-// recorded as freed before it was recorded as allocated. Between threads, the block's word does the
-// same (producer/book).
+// function is called, a realloc after it succeeded. So no block of a thread is ever recorded as
+// freed before it was recorded as allocated. Between threads, the block's word does the same
+// (producer/book).
 //
 // Context: T, called by the hooks without the guard held. errno is kept. In a process without a
 // session the functions do nothing.
