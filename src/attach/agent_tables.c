@@ -2,9 +2,12 @@
 #include "attach/agent_tables.h"
 
 #include <elf.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attach/agent_bytes.h"
 #include "attach/attach_plan.h"
@@ -81,6 +84,25 @@ static uint32_t flags_of_library(const struct attach *attach, const struct targe
     return 0;
 }
 
+// Whether the program's loader was executed, with the program's name: then the name of what runs is
+// the loader's, which is another module.
+static bool was_loader_executed(const struct target_process *target,
+                                const struct target_module *program)
+{
+    char link[64];
+    char path[PATH_MAX];
+    (void)snprintf(link, sizeof(link), "/proc/%d/exe", target->live_tid); // fits
+    const ssize_t len = readlink(link, path, sizeof(path) - 1);
+    path[len > 0 ? len : 0] = '\0';
+    for (size_t i = 0; i < target->modules.len; i++) {
+        const struct target_module *module = target->modules.items + i;
+        if (strcmp(target_process_path(target, module->path), path) == 0) {
+            return !target_process_is_path(target, module->path, program->path);
+        }
+    }
+    return false;
+}
+
 static void list_modules(struct tables *tables,
                          const struct attach *attach,
                          const struct agent_unwind_vec *unwind)
@@ -102,7 +124,8 @@ static void list_modules(struct tables *tables,
         add_unwind(&entry, unwind);
         const char *path =
             module->is_vdso ? "linux-vdso.so.1" : target_process_path(target, module->path);
-        add_module(tables, &entry, is_main ? "" : path);
+        const bool has_executed_name = is_main && !was_loader_executed(target, module);
+        add_module(tables, &entry, has_executed_name ? "" : path);
     }
 }
 

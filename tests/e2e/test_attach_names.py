@@ -52,6 +52,15 @@ def test_a_stack_has_the_same_names_in_all_ways(scratch, middle, part, late):
     assert named_stack(attached(scratch, program)) == expected
 
 
+@pytest.mark.parametrize("how", ["preloaded", "at the start", "attached"])
+def test_a_program_has_its_name_if_its_loader_was_executed(scratch, how):
+    loader = next(path for _, _, path in mapped_files(os.getpid()) if "/ld-" in path)
+    program = [loader, AROUND, "generated", PROGRAMS / "libaround_part.so"]
+    options = ["--all-allocators"] if how == "at the start" else []
+    recording = attached(scratch, program) if how == "attached" else started(scratch, program, *options)
+    assert named_stack(recording)[-1] == ("main", "around")
+
+
 def mapped_files(pid):
     """(start, end, path) of the libraries in the memory of a process. The executable is not among them: V8 maps a
     second copy of a part of it beside generated code."""
