@@ -37,10 +37,10 @@ enum {
 static const struct timespec wait_time = {.tv_nsec = WAIT_MS * 1000000L};
 static int g_idle[2]; // a pipe into which nothing is written
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -250,16 +250,21 @@ static void *run_wait(void *argument)
 {
     const struct wait *wait = argument;
     while (!g_is_over) {
-        uint64_t before = now_ns();
+        const uint64_t before = now_ns(CLOCK_MONOTONIC);
+        const uint64_t tick_before = now_ns(CLOCK_MONOTONIC_COARSE);
         errno = 0;
         int result = wait->wait();
         if (MAY_SEE_EINTR && result == EINTR) {
             continue;
         }
-        // Clocks that count ticks may be early by one.
-        if (result != 0 || now_ns() - before < (WAIT_MS - 4) * 1000000u) {
-            fail("%s: %s after %lu ns", wait->name, strerror(result),
-                 (unsigned long)(now_ns() - before));
+        // Some waits count ticks, and the first may come at once. A virtual processor that waited
+        // for a real one gets ticks that it has missed all together.
+        const uint64_t least = (WAIT_MS - 4) * 1000000u;
+        const uint64_t waited = now_ns(CLOCK_MONOTONIC) - before;
+        const uint64_t ticks = now_ns(CLOCK_MONOTONIC_COARSE) - tick_before;
+        if (result != 0 || (waited < least && ticks < least)) {
+            fail("%s: %s after %lu ns, by ticks %lu ns", wait->name, strerror(result),
+                 (unsigned long)waited, (unsigned long)ticks);
         }
         g_checks++;
     }

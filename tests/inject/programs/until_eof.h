@@ -26,8 +26,9 @@ __attribute__((format(printf, 1, 2), unused)) static void fail(const char *forma
     int len = vsnprintf(text, sizeof(text) - 1, format, arguments);
     va_end(arguments);
     if (atomic_fetch_add(&g_failures, 1) < 20) {
-        text[len < (int)sizeof(text) - 1 ? len : (int)sizeof(text) - 2] = '\n';
-        (void)!write(2, text, strnlen(text, sizeof(text) - 2) + 0);
+        const size_t end = len < (int)sizeof(text) - 1 ? (size_t)len : sizeof(text) - 2;
+        text[end] = '\n';
+        (void)!write(2, text, end + 1);
     }
 }
 
