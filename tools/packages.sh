@@ -54,7 +54,7 @@ aarch64="gcc-aarch64-linux-gnu mmdebstrap"
 
 # For make test-aarch64: what makes and emulates the machine, and libraries of the tests for it.
 machine="g++-aarch64-linux-gnu qemu-system-arm cpio e2fsprogs"
-machine_libraries="libcmocka-dev libstdc++-12-dev libstd-rust-dev musl-dev"
+machine_libraries="libcmocka-dev libstdc++-12-dev libstd-rust-dev musl-dev libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev"
 
 # For make test-packages: what checks and builds contrib/packages.
 packages="rpm rpmlint makepkg pacman-package-manager libarchive-tools nix-bin ruby shellcheck mmdebstrap util-linux"

@@ -10,25 +10,26 @@
 #   neoverse-n1   Linux 6.12 with pages of 16 KiB; entries_pages
 # The entries are in tests/machines/aarch64. With CYCLES only the first machine runs, and only attaches and
 # detaches so many times to each program that checks itself. With the variable ENTRIES, regular expressions for
-# ctest, one machine runs these: the first, or the one that MACHINE names.
+# ctest, one machine runs these: the first, or the one that MACHINE names. With LONG the first runs what
+# takes longer (entries_long).
 #
 # How: qemu-system-aarch64 needs no privilege, no KVM, no network. The root is a file with an ext4 system:
 # Debian's packages (unpack_debian.sh), the sources and the build, at the same paths as here. An initramfs loads
 # the modules for disks. Results come back as a tar file on a second disk: BUILD/results/PROCESSOR. Prints "N
 # passed, N failed"; the status is 0 if all entries have run and passed.
 #
-# Time: each of the machine's processors has a thread here, and its clock is this machine's. All takes some six
-# minutes on two processors. A clock that counts instructions (-icount) has one thread for both processors, and
+# Time: each of the machine's processors has a thread here, and its clock is this machine's. All takes a quarter
+# of an hour on two processors. A clock that counts instructions (-icount) has one thread for both processors, and
 # takes five times as long.
 set -eu
 
 build=$(realpath "$1")
-cycles=${2:-5}
+cycles=${2:-2}
 top=$(realpath "$(dirname "$0")/../..")
 machine=$build/machine
 here=$top/tests/machines/aarch64
-packages="linux-image-cloud-arm64 libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 clang-14 ripgrep
-    busybox-static bash coreutils dash findutils gawk grep gzip hostname mount
+packages="linux-image-cloud-arm64 libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 libgoogle-perftools4 musl clang-14 ripgrep
+    gcc libc6-dev curl nodejs    busybox-static bash coreutils dash findutils gawk grep gzip hostname mount
     ncurses-base procps sed tar util-linux python3 python3-pytest python3-pyte cmake gdb binutils strace libc-bin libc6-dbg
     libatomic1 libcmocka0 libdw1 libelf1 libcurl4 libmicrohttpd12 libdebuginfod1 libsqlite3-0 libpcre2-8-0 libjansson4 libxxhash0
     libzstd1 zlib1g libstdc++6"
@@ -131,13 +132,15 @@ make_root
 if [ -n "${ENTRIES:-}" ]; then
     [ "${MACHINE:-}" != neoverse-n1 ] || prepare_pages
     run_machine "${MACHINE:-max,pauth-impdef=on}" entries_chosen 7200
-elif [ "$cycles" -ne 5 ]; then
+elif [ -n "${LONG:-}" ]; then
+    run_machine max,pauth-impdef=on entries_long 14400
+elif [ "$cycles" -ne 2 ]; then
     run_machine max,pauth-impdef=on entries_cycles 7200
 else
     prepare_pages
-    run_machine max,pauth-impdef=on entries 480
-    run_machine cortex-a72 entries_old 120
-    run_machine neoverse-n1 entries_pages 200
+    run_machine max,pauth-impdef=on entries 600
+    run_machine cortex-a72 entries_old 300
+    run_machine neoverse-n1 entries_pages 300
 fi
 /usr/bin/python3 "$top/tools/count_tests.py" "$build"/results/*/*.xml
 ! cat "$build"/results/*/bad 2>/dev/null

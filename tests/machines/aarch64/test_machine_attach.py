@@ -16,7 +16,7 @@ from cairn_run import BUILD, CAIRN, PROGRAMS, Recording, environment, expected_t
 from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 MACHINE = BUILD / "programs" / "machine"
-CYCLES = int(os.environ.get("CAIRN_MACHINE_CYCLES", "5"))
+CYCLES = int(os.environ.get("CAIRN_MACHINE_CYCLES", "2"))
 ROUNDS = 500
 PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 LIBRARIES = "/usr/lib/aarch64-linux-gnu"
@@ -68,7 +68,7 @@ def room_behind_code(path):
 
 
 def attach(path, pid):
-    recorder = subprocess.Popen([CAIRN, "record", "-q", "-o", path, "-p", str(pid)], stdin=subprocess.DEVNULL,
+    recorder = subprocess.Popen([CAIRN, "record", "-q", "--no-symbols", "-o", path, "-p", str(pid)], stdin=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, env=environment())
 
     def answers():

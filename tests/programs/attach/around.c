@@ -19,11 +19,17 @@ middle_function around_plain;
 // Generate a function that calls its first argument with its second one.
 static middle_function *generate(void)
 {
+#if defined(__x86_64__)
     static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8,
                                    0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
+#elif defined(__aarch64__)
+    static const uint32_t code[] = {0xa9bf7bfd, 0x910003fd, 0xaa0003e2, 0xaa0103e0,
+                                    0xd63f0040, 0xa8c17bfd, 0xd65f03c0};
+#endif
     void *memory =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memcpy(memory, code, sizeof(code));
+    __builtin___clear_cache((char *)memory, (char *)memory + sizeof(code));
     middle_function *function;
     memcpy(&function, &memory, sizeof(function));
     return function;

@@ -12,6 +12,7 @@ void *my_pool_realloc(void *block, size_t size);
 int my_pool_posix_memalign(void **block, size_t alignment, size_t size);
 void *my_pool_aligned_alloc(size_t alignment, size_t size);
 
+#if defined(__x86_64__)
 // Too short for a jump: another function follows after three bytes.
 __asm__(".globl my_pool_none\n"
         ".type my_pool_none, @function\n"
@@ -24,6 +25,7 @@ __asm__(".globl my_pool_none\n"
         "    movl $1, %eax\n"
         "    ret\n"
         ".size my_pool_next, . - my_pool_next\n");
+#endif
 
 enum {
     POOL_BYTES = 64 << 20,

@@ -36,12 +36,23 @@ static __attribute__((noinline)) void jit_work(void)
 // A function with a frame pointer that calls `callee` and returns.
 static void *generate(void (*callee)(void))
 {
+#if defined(__x86_64__)
     uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0,    0,    0,
                       0,    0,    0,    0,    0,    0xff, 0xd0, 0x5d, 0xc3};
-    memcpy(code + 6, &callee, sizeof(callee));
+    const size_t place = 6;
+#elif defined(__aarch64__)
+    const uint32_t words[] = {0xa9bf7bfd, 0x910003fd, 0x58000080, 0xd63f0000,
+                              0xa8c17bfd, 0xd65f03c0, 0,          0};
+    uint8_t code[sizeof(words)];
+    memcpy(code, words, sizeof(words));
+    const size_t place = 24;
+#endif
+    memcpy(code + place, &callee, sizeof(callee));
     uint8_t *memory =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memcpy(memory, code, sizeof(code));
+    memcpy(memory, code, sizeof(code));
+    __builtin___clear_cache((char *)memory, (char *)memory + sizeof(code));
+    return memory;
 }
 
 static void run_generated(void)
