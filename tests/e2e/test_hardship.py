@@ -227,3 +227,20 @@ def test_a_small_limit_on_the_stack_is_the_programs_alone(scratch, options):
     assert said.startswith(b"128\n")
     report = subprocess.run([CAIRN, "report", "--all", scratch / "x.cairn"], stdout=subprocess.PIPE, **settings[1])
     assert b".c:" in report.stdout, "there are no lines of libc: is its debug information installed?"
+
+
+MAPPING = """import mmap, os, resource, sys
+if len(sys.argv) > 1:
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+child = os.fork()
+mmap.mmap(-1, 3 << 30)
+sys.exit(child != 0 and os.waitpid(child, 0)[1] != 0)
+"""
+
+
+@pytest.mark.parametrize("who", ["shell", "program"])
+def test_a_limit_of_addresses_is_the_programs_alone(record, who):
+    """What the recording reserves in the program fits into 4 GiB, and would leave too little of them."""
+    python = ["/usr/bin/python3", "-S", "-c", MAPPING]
+    command = ["sh", "-c", 'ulimit -v 4194304; exec "$@"', "sh", *python] if who == "shell" else [*python, "itself"]
+    assert record(*command).finished.returncode == 0

@@ -112,12 +112,11 @@ static bool is_session(const struct session_header *header)
            header->session_bytes == SESSION_BYTES;
 }
 
-// Whether the process's address space is limited.
-static bool is_address_space_limited(void)
+uint64_t session_address_limit(void)
 {
     struct rlimit limit = {.rlim_cur = 0};
     const long result = SYS_CALL(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit);
-    return sys_failed(result) || limit.rlim_cur != RLIM_INFINITY;
+    return sys_failed(result) ? 0 : limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
 // Map header and slots, and room for all lanes unless address space is scarce.
@@ -127,7 +126,7 @@ static enum err map_session(int fd, struct session_mapping *out)
     if (sys_failed(file_bytes) || (uint64_t)file_bytes < SESSION_BYTES) {
         return ERR_UNSUPPORTED;
     }
-    bool is_lean = is_address_space_limited();
+    bool is_lean = session_address_limit() != UINT64_MAX;
     size_t bytes = is_lean ? SESSION_LANES_OFFSET : SESSION_BYTES;
     long at = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (sys_failed(at) && !is_lean) {

@@ -38,6 +38,9 @@ struct session_mapping {
     struct session_place place;
 };
 
+// Return the limit of this process's address space in bytes; UINT64_MAX: none.
+uint64_t session_address_limit(void);
+
 // Map the session that `env_value` (borrowed) names. ERR_INVALID: the value is malformed.
 // ERR_NOT_FOUND: neither path nor socket leads to a file. ERR_UNSUPPORTED: the file is not a
 // session of this version. ERR_NO_MEMORY: not even the header fits into the address space.

@@ -77,6 +77,15 @@ static long open_memory(const void *mapping)
     return session_open_memory(&session->place);
 }
 
+// Whether the program may need the addresses that room for words takes. A child that is forked
+// where no limit was set makes no system call for that: a sandbox may forbid it.
+static bool is_short_of_addresses(void)
+{
+    // Relaxed: it orders nothing.
+    return atomic_load_explicit(&g_image.mapping.is_lean, memory_order_relaxed) &&
+           session_address_limit() < WORDS_LEAN_BELOW;
+}
+
 // Open the words of this process, by the number that names it there.
 static void open_words(uint32_t number)
 {
@@ -85,7 +94,8 @@ static void open_words(uint32_t number)
                                         .open = open_memory,
                                         .context = &g_image.mapping,
                                         .mapped = mapped,
-                                        .head = mapped == NULL ? g_image.mapping.header : NULL};
+                                        .head = mapped == NULL ? g_image.mapping.header : NULL,
+                                        .is_lean = is_short_of_addresses()};
     (void)!process_words_open(&g_process->words, &source, number,
                               process_entry_tiny_below()); // if not, blocks are counted as lost
 }

@@ -132,6 +132,27 @@ static void a_limited_process_has_entries(void **state)
     (void)close(fd);
 }
 
+// No room is reserved, which would be most of what a limit leaves.
+static void a_process_that_begins_behind_a_limit_has_entries_alone(void **state)
+{
+    (void)state;
+    int fd = words_file_new();
+    const struct words_source source = {.open = words_file_again, .context = &fd, .is_lean = true};
+    struct process_words *words = process_words_new();
+    struct words_ended ended;
+    struct word_block found;
+    const struct word_block block = {.address = 0x10000000, .size_bytes = 40, .row = 1};
+    assert_int_equal(process_words_open(words, &source, 1, NULL), ERR_OK);
+    assert_null(words->directory);
+    assert_null(words->entries_room);
+    assert_false(words_put(words, &block, &ended));
+    assert_true(entries_put(words, &block));
+    process_words_map_leanly(words, false);
+    assert_true(entries_take(words, block.address, &found));
+    assert_true(is_same_block(&found, &block));
+    (void)close(fd);
+}
+
 struct shared {
     struct process_words *words;
     _Atomic uint64_t slots[SLOTS]; // number of a block; 0: none
@@ -182,6 +203,7 @@ int main(void)
         cmocka_unit_test(a_stale_entry_ends),
         cmocka_unit_test(a_handler_s_block_is_settled_once),
         cmocka_unit_test(a_limited_process_has_entries),
+        cmocka_unit_test(a_process_that_begins_behind_a_limit_has_entries_alone),
         cmocka_unit_test(threads_pair_each_others_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

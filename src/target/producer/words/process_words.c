@@ -186,7 +186,7 @@ enum err process_words_open(struct process_words *words,
     words->process = process;
     words->tiny_below = tiny_below != NULL ? tiny_below : &g_tiny_never;
     words->taken = 1; // by the entries
-    words->directory = page_alloc(DIRECTORY_BYTES);
+    words->directory = source->is_lean ? NULL : page_alloc(DIRECTORY_BYTES);
     uint64_t window = words->directory != NULL ? window_of(words, 0, true) : 0;
     if (window == 0) { // the address space is limited
         if (words->directory != NULL) {

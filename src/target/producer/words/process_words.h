@@ -33,6 +33,8 @@
 #include "session/books/sampling_level.h"
 #include "target/producer/words/words_source.h"
 
+#define WORDS_LEAN_BELOW ((uint64_t)10 << 30) // a limit of addresses; a room takes 2.6 GiB of them
+
 // Room for a group of regions, mapped at once and without access: the file need not be opened again
 // for each, and mlockall(MCL_FUTURE) populates none.
 // An address, which has low bits to spare, and the number of the group; 0: not mapped (yet).

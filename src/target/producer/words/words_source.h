@@ -22,7 +22,8 @@ struct words_source {
     // Where the address of the words is, if all of them are mapped without access, as the recorder
     // does it for the agent: then nothing needs to be opened. 0 there: no more. NULL: they are not.
     uint64_t *mapped;
-    void *head; // borrowed: a mapping of the file's first page, which stays; NULL: not to be used
+    void *head;   // borrowed: a mapping of the file's first page, which stays; NULL: not to be used
+    bool is_lean; // addresses are scarce: no room is reserved, and all blocks have entries
 };
 
 // Return the words, if all of them are mapped; else NULL.
