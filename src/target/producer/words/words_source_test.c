@@ -54,7 +54,7 @@ static void a_part_is_mapped_again_from_the_head(void **state)
     (void)state;
     struct fixture f;
     setup(&f);
-    const uint64_t offset = words_region_offset(WORDS_REGIONS_MAX - 1);
+    const uint64_t offset = words_region_offset(WORDS_GROUP);
     char *part = words_source_map(&f.source, offset, PAGE);
     assert_non_null(part);
     const uint64_t written = 0x1234567890;
