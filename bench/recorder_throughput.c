@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
-// recorder_throughput: measures the nanoseconds per event of the recorder, without a running
+// recorder_throughput: measures the nanoseconds per record of the recorder, without a running
 // program.
 //
 // Writes lanes as recorded threads would (lane_producer), then drains them. Only the drain is
-// timed: ring, decoding, live map, rows, series, peak. Each event pair frees a random block and
-// allocates another one at its address, so that the number of live blocks is constant. The first
-// figure is the time in which the live blocks are allocated.
+// timed: ring, decoding, rows, series, peak. Each record says that a row allocated a block and
+// freed another one: a thread's book with one pair of events, the dearest case.
 //
-//     recorder_throughput [MILLION_EVENTS [STACKS [LIVE_BLOCKS [LANES]]]]
+//     recorder_throughput [MILLION_RECORDS [STACKS [LANES]]]
 //
-// With LIVE_BLOCKS, only that case is measured.
-// Prints one line for each number of live blocks and lanes: ns per event, and bytes per live block.
+// With STACKS, only that case is measured. Prints one line for each number of stacks and lanes.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "aggregate/test_support/live_map_bytes.h"
+#include "base/bucket.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/session/session_create.h"
 #include "target/producer/lane_producer.h"
@@ -25,21 +23,14 @@
 enum {
     STACK_DEPTH = 12,
     LANES_MAX = 4,
-    BATCH_EVENTS = 12000, // of a lane, between two passes: about the events of a millisecond
-    ADDRESS_STEP = 48,
-};
-
-struct bench_lane {
-    struct lane_producer producer;
-    uint64_t base; // address of its first block
-    uint64_t live_count;
+    BATCH_RECORDS = 3000, // of a lane, between two passes
 };
 
 struct bench {
     struct session session;
     struct aggregator aggregator;
     struct drain drain;
-    struct bench_lane lanes[LANES_MAX];
+    struct lane_producer lanes[LANES_MAX];
     unsigned lane_count;
     uint32_t stacks;
     uint64_t random;
@@ -70,31 +61,45 @@ static void must(enum err err)
     }
 }
 
-static void put(struct bench_lane *lane, const uint64_t *words, size_t count)
+static void put(struct lane_producer *lane, const uint64_t *words, size_t count)
 {
-    uint64_t *to = lane_producer_reserve(&lane->producer, count);
+    uint64_t *to = lane_producer_reserve(lane, count);
     if (to == NULL) {
         must(ERR_DEAD);
     }
     for (size_t i = 0; i < count; i++) {
         to[i] = words[i];
     }
-    lane_producer_advance(&lane->producer, count);
+    lane_producer_advance(lane, count);
 }
 
-static void put_allocation(struct bench *b, struct bench_lane *lane, uint64_t address)
+static uint32_t row_of(const struct bench *b, uint32_t lane, uint32_t slot)
+{
+    return 1 + lane * b->stacks + slot;
+}
+
+static void put_pair(struct bench *b, uint32_t lane)
 {
     const uint64_t random = next_random(b);
     const uint32_t slot = (uint32_t)(random % b->stacks);
     const uint64_t size = 16 + slot % 7 * 16 + (random >> 32 & 15);
-    put(lane, (uint64_t[]){wire_word(WIRE_ALLOC, address), wire_slot_size(slot, size)}, 2);
+    const uint64_t cell = book_cell_with(0, size);
+    const struct book_counter counter = {.row = row_of(b, lane, slot),
+                                         .sizes_used = 1,
+                                         .sizes = {cell},
+                                         .size_buckets = {(uint8_t)bucket_of(size)},
+                                         .lives_used = 1,
+                                         .lives = {cell},
+                                         .life_buckets = {(uint8_t)bucket_of(random >> 40 & 7)}};
+    uint64_t words[BOOK_WORDS_MAX];
+    put(b->lanes + lane, words, book_record(&counter, words));
 }
 
 // Advance the clock, publish everything, and let the recorder read it.
 static void drain_all(struct bench *b)
 {
     for (unsigned i = 0; i < b->lane_count; i++) {
-        lane_producer_publish(&b->lanes[i].producer);
+        lane_producer_publish(&b->lanes[i]);
     }
     bool was_busy = true;
     const uint64_t before = now_ns();
@@ -103,30 +108,30 @@ static void drain_all(struct bench *b)
     b->clock_ms++;
     atomic_store(&b->session.header->clock_ms, b->clock_ms);
     for (unsigned i = 0; i < b->lane_count; i++) {
-        (void)lane_producer_tick(&b->lanes[i].producer);
+        (void)lane_producer_tick(&b->lanes[i]);
     }
 }
 
 static void open_lane(struct bench *b, uint32_t index)
 {
-    struct bench_lane *lane = b->lanes + index;
+    struct lane_producer *lane = b->lanes + index;
     struct lane_header *header = session_lane(b->session.memory, index);
     header->process_index = 0;
     header->thread_id = (uint32_t)getpid();
     atomic_store(&header->ring_bytes, LANE_RING_BYTES_MAX);
     atomic_store(&header->state, LANE_ACTIVE);
     atomic_fetch_or(&b->session.header->lane_bitmap[0], (uint64_t)1 << index);
-    lane_producer_init(&lane->producer, b->session.header, header);
-    lane->producer.ring_bytes = LANE_RING_BYTES_MAX; // the size of a busy thread's ring
-    lane->producer.soft_limit = LANE_RING_BYTES_MAX;
-    lane->base = 0x555500000000 + ((uint64_t)index << 40);
+    lane_producer_init(lane, b->session.header, header);
+    lane->ring_bytes = LANE_RING_BYTES_MAX; // the size of a busy thread's ring
+    lane->soft_limit = LANE_RING_BYTES_MAX;
     for (uint32_t slot = 0; slot < b->stacks; slot++) {
         uint64_t *frames =
-            lane_producer_begin_stack(&lane->producer, slot, WIRE_STACK_HAS_SLOT, 0, STACK_DEPTH);
+            lane_producer_begin_stack(lane, slot, WIRE_STACK_HAS_SLOT, 0, STACK_DEPTH);
         for (uint32_t i = 0; i < STACK_DEPTH; i++) {
             frames[i] = 0x400000 + (slot >> i) * 64 + i;
         }
-        lane_producer_advance(&lane->producer, lane_stack_words(STACK_DEPTH));
+        lane_producer_advance(lane, lane_stack_words(STACK_DEPTH));
+        put(lane, (uint64_t[]){wire_row(slot, row_of(b, index, slot), 0)}, 1);
         if (slot % 100 == 99) {
             drain_all(b);
         }
@@ -138,7 +143,7 @@ static void open_bench(struct bench *b, unsigned lane_count, uint32_t stacks)
     *b = (struct bench){.random = 88172645463325252u, .stacks = stacks};
     must(session_create(&(struct session_options){.max_frames = 256}, &b->session, NULL));
     atomic_store(&b->session.header->state, SESSION_RUNNING);
-    must(aggregator_init(&b->aggregator, 42));
+    must(aggregator_init(&b->aggregator));
     must(drain_init(&b->drain, &b->session, &b->aggregator, NULL));
     struct process_slot *slot = session_process(b->session.memory, 0);
     slot->pid = (uint32_t)getpid();
@@ -157,38 +162,15 @@ static void close_bench(struct bench *b)
     session_release(&b->session);
 }
 
-static double grow(struct bench *b, uint64_t live_blocks)
+static double read_records(struct bench *b, uint64_t records)
 {
-    const uint64_t each = live_blocks / b->lane_count;
-    for (uint64_t done = 0; done < each;) {
-        const uint64_t batch = each - done < BATCH_EVENTS ? each - done : BATCH_EVENTS;
-        for (unsigned i = 0; i < b->lane_count; i++) {
-            struct bench_lane *lane = b->lanes + i;
-            for (uint64_t k = 0; k < batch; k++) {
-                put_allocation(b, lane, lane->base + (done + k) * ADDRESS_STEP);
-            }
-            lane->live_count += batch;
-        }
-        done += batch;
-        drain_all(b);
-    }
-    return (double)b->spent_ns / (double)live_blocks;
-}
-
-static double churn(struct bench *b, uint64_t events)
-{
-    b->spent_ns = 0;
     uint64_t done = 0;
-    while (done < events) {
-        for (unsigned i = 0; i < b->lane_count; i++) {
-            struct bench_lane *lane = b->lanes + i;
-            for (int k = 0; k < BATCH_EVENTS / 2; k++) {
-                const uint64_t address =
-                    lane->base + next_random(b) % lane->live_count * ADDRESS_STEP;
-                put(lane, (uint64_t[]){wire_word(WIRE_FREE, address)}, 1);
-                put_allocation(b, lane, address);
+    while (done < records) {
+        for (uint32_t i = 0; i < b->lane_count; i++) {
+            for (int k = 0; k < BATCH_RECORDS; k++) {
+                put_pair(b, i);
             }
-            done += BATCH_EVENTS;
+            done += BATCH_RECORDS;
         }
         drain_all(b);
     }
@@ -196,19 +178,16 @@ static double churn(struct bench *b, uint64_t events)
 }
 
 struct bench_case {
-    uint64_t live_blocks;
+    uint32_t stacks;
     unsigned lanes;
 };
 
-static void measure(const struct bench_case *what, uint64_t events, uint32_t stacks)
+static void measure(const struct bench_case *what, uint64_t records)
 {
     struct bench b;
-    open_bench(&b, what->lanes, stacks);
-    const double grow_ns = grow(&b, what->live_blocks);
-    const double churn_ns = churn(&b, events);
-    const struct live_map *live = &b.aggregator.processes.items[0]->live;
-    (void)printf("%11" PRIu64 "  %5u  %13.1f  %14.1f  %11.1f\n", what->live_blocks, what->lanes,
-                 grow_ns, churn_ns, (double)live_map_bytes(live) / (double)live->live_count);
+    open_bench(&b, what->lanes, what->stacks);
+    (void)printf("%6" PRIu32 "  %5u  %9.1f\n", what->stacks, what->lanes,
+                 read_records(&b, records));
     close_bench(&b);
 }
 
@@ -219,22 +198,20 @@ static uint64_t number(int argc, char **argv, int at, uint64_t otherwise)
 
 int main(int argc, char **argv)
 {
-    static const struct bench_case cases[] = {{1000, 1},     {100000, 1}, {1000000, 1},
-                                              {10000000, 1}, {1000, 2},   {1000000, 4}};
-    const uint64_t events = number(argc, argv, 1, 20) * 1000000u;
-    const uint32_t stacks = (uint32_t)number(argc, argv, 2, 1000);
-    const struct bench_case only = {.live_blocks = number(argc, argv, 3, 0),
-                                    .lanes = (unsigned)number(argc, argv, 4, 1)};
+    static const struct bench_case cases[] = {{10, 1}, {1000, 1}, {20000, 1}, {10, 2}, {1000, 4}};
+    const uint64_t records = number(argc, argv, 1, 10) * 1000000u;
+    const struct bench_case only = {.stacks = (uint32_t)number(argc, argv, 2, 0),
+                                    .lanes = (unsigned)number(argc, argv, 3, 1)};
     if (only.lanes < 1 || only.lanes > LANES_MAX) {
         (void)fprintf(stderr, "recorder_throughput: 1 to %d lanes\n", LANES_MAX);
         return 1;
     }
-    (void)printf("live blocks  lanes  grow ns/event  churn ns/event  bytes/block\n");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && only.live_blocks == 0; i++) {
-        measure(&cases[i], events, stacks);
+    (void)printf("stacks  lanes  ns/record\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && only.stacks == 0; i++) {
+        measure(&cases[i], records);
     }
-    if (only.live_blocks != 0) {
-        measure(&only, events, stacks);
+    if (only.stacks != 0) {
+        measure(&only, records);
     }
     return 0;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // aggregator: the growing profile of a recording.
 //
-//     events --> live blocks (per process) --> rows, totals, series, peak
+//     books of threads --> rows, totals, series; the shared sum --> peak
 //
 // An example: thread A of a process allocates at two stacks, thread B at one. A row is one stack on
-// one thread. An event finds its row by the block's address in the live map, changes the row and
-// the sum of all rows, and if the sum is higher than ever, the peak gets the next number. Rows do
-// not change at a peak: a row notes what it held then, with the peak's number, before its first
-// change afterwards.
+// one thread. Threads find the row of an event by the block's word, and say how much of each row
+// they allocated and freed (books/aggregator_book.h). All live bytes are one sum, and if it is
+// higher than ever, the peak gets the next number. What an event changes is before or after each
+// peak, as its thread saw it. So rows add up in any order of threads:
 //
 //   event                row 1, A: load   row 2, A: parse   row 3, B: work    sum   peak
 //                        live  at peak    live  at peak     live  at peak
@@ -24,11 +24,6 @@
 // leaked. If free(a) is in a later time slice than a = malloc(100), row 1 has a cohort: 1 block of
 // 100 bytes from the one slice to the other. The slice of c = malloc(60) has 200 as its highest
 // sum.
-//
-// Events arrive in their true order: they carry stamps while a process has several threads
-// (aggregator_thread.stamp). Where the order had to be guessed a free can arrive first; it then
-// waits (pending_frees). The aggregator cannot see what threads are doing at a moment, so it
-// computes a bound of the peak (peak_bound).
 //
 // Rules. A realloc is a free of the old block and an allocation of the new one, and one event. An
 // allocation is temporary if the next event of its thread frees it. The peak is the highest sum
@@ -47,9 +42,7 @@
 #include "aggregate/aggregator_adhoc.h"
 #include "aggregate/aggregator_mapping.h"
 #include "aggregate/aggregator_process.h"
-#include "aggregate/live_blocks/observer.h"
 #include "aggregate/memory_budget.h"
-#include "aggregate/peak/peak_bound.h"
 #include "aggregate/peak/peak_scopes.h"
 #include "aggregate/rows/realloc_table.h"
 #include "aggregate/tables/mark_list.h"
@@ -82,13 +75,12 @@ DEFINE_VEC(aggregator_stop_vec, struct aggregator_stop);
 struct aggregator_sampling {
     uint64_t unsampled_allocations; // exact
     uint64_t unsampled_bytes;
-    uint64_t unsampled_frees;         // of blocks that the memory budget left out
+    uint64_t unsampled_frees;         // of blocks that were not chosen
     uint64_t sampled_allocations;     // events that stand for several allocations
     uint64_t represented_allocations; // allocations that they stand for, themselves excluded
     uint64_t represented_bytes;
     uint64_t max_weight;          // highest sampling weight
     uint64_t lane_interval_bytes; // the longest with which threads chose (sampling_level.h)
-    uint64_t interval_bytes;      // the longest of the memory budget, and what both amount to
 };
 
 struct aggregator {
@@ -105,26 +97,18 @@ struct aggregator {
     size_t running_count;                    // processes that have not ended
     // the process that ended last, until another one begins; or NULL
     struct aggregator_process *last_ended;
-    struct peak_bound bound;
     uint64_t unknown_frees;
     uint64_t unrecorded_frees;   // frees of blocks that were allocated while recording was stopped
     uint64_t missed_allocations; // while threads took the recorder for dead
     uint64_t missed_frees;
     struct aggregator_stop_vec stops;
     struct aggregator_sampling sampling;
-    struct peak_estimate estimate;  // of the live bytes, if blocks are unsampled
-    struct observer_list observers; // receive each event
-    struct book_blocks *blocks;     // borrowed: those that books report; NULL: none
-    struct peak_scopes scopes;      // observes while the peak of a thread is followed
+    struct book_blocks *blocks; // borrowed: those that books report; NULL: none
+    struct peak_scopes scopes;  // while the peak of a thread is followed
     struct memory_budget budget;
-    uint64_t pending_count;    // pending frees of all processes
-    uint64_t seed;             // of the live maps
-    uint64_t held_since_ms;    // allocations since this tick may be missing
-    uint64_t stamped_count;    // events with stamps
     bool has_book_peak;        // the peak is that of a shared sum:
     uint64_t book_peak_bytes;  // this, until all rows are complete (heap_totals_sum_peaks),
     uint64_t book_error_bytes; // how far it may be off,
-    uint64_t book_other_bytes; // and by these blocks, which are in no book,
     uint64_t book_ghost_bytes; // and, besides, too high: of processes that may have been dead
     rec_string libc;
     uint64_t sample_bytes; // --sample: the interval; 0: none
@@ -139,15 +123,12 @@ struct aggregator_thread {
     uint32_t entry; // in the thread table; REC_NONE until its first stack
     rec_string name;
     uint64_t start_ms;
-    uint64_t tick_ms;     // of its latest event
-    uint64_t stamp;       // of its next or latest event; 0: no event had one
-    uint64_t freed_bytes; // size of the block that it freed latest; 0: unknown
-    struct peak_flight flight;
+    uint64_t tick_ms; // of its latest event
 };
 
 // Initialize an empty aggregator in zeroed memory: to write 60 KB would touch pages that a short
-// run does not need. The recorded programs should not know `seed`.
-enum err aggregator_init(struct aggregator *aggregator, uint64_t seed) MUST_USE;
+// run does not need.
+enum err aggregator_init(struct aggregator *aggregator) MUST_USE;
 void aggregator_release(struct aggregator *aggregator);
 
 // Release the memory that only counting needs. No event may follow.
@@ -183,8 +164,6 @@ enum err aggregator_jit_module(struct aggregator *aggregator,
 struct aggregator_process_ending {
     uint64_t end_ms;   // its last sign of life
     uint64_t error_ms; // it may have ended as much later
-    // when it was found dead: its heap may have lived until then; 0: until end_ms
-    uint64_t death_stamp;
 };
 
 // End a process, and advance to its last sign of life. All its events must have been counted, and
@@ -192,12 +171,6 @@ struct aggregator_process_ending {
 enum err aggregator_process_end(struct aggregator *aggregator,
                                 struct aggregator_process *process,
                                 const struct aggregator_process_ending *ending) MUST_USE;
-
-// Give up frees of `process` that have waited too long at now_tick; all of them for UINT64_MAX.
-// aggregator_tick and aggregator_process_end call it.
-void aggregator_expire_frees(struct aggregator *aggregator,
-                             struct aggregator_process *process,
-                             uint64_t now_tick);
 
 void aggregator_thread_begin(struct aggregator_thread *thread,
                              struct aggregator_process *process,
@@ -216,15 +189,9 @@ enum err aggregator_thread_expect(struct aggregator *aggregator,
 enum err aggregator_thread_enter(struct aggregator *aggregator, struct aggregator_thread *thread)
     MUST_USE;
 
-// Note that the thread is in no event at `stamp`. All its events up to then have been counted.
-void aggregator_thread_rests(struct aggregator *aggregator,
-                             struct aggregator_thread *thread,
-                             uint64_t stamp);
-
-// `until_stamp`: the thread finished its latest free by then. It ended at end_ms.
+// The thread ended at end_ms.
 void aggregator_thread_end(struct aggregator *aggregator,
                            struct aggregator_thread *thread,
-                           uint64_t until_stamp,
                            uint64_t end_ms);
 enum err aggregator_thread_name(struct aggregator *aggregator,
                                 struct aggregator_thread *thread,
@@ -269,50 +236,16 @@ enum err aggregator_extend(struct aggregator *aggregator, uint64_t end_ms) MUST_
 // Advance to tick_ms. All events of earlier ticks have been counted. An earlier time has no effect.
 enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms) MUST_USE;
 
-// Begin to collect the holds of all threads; aggregator_add_hold follows.
-void aggregator_clear_holds(struct aggregator *aggregator);
-
-// Add the hold of a thread whose blocks since the tick since_ms will be counted later. UINT64_MAX:
-// the thread holds no blocks.
-void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms);
-
-// The events. An address is never 0; rows come from aggregator_row.
-enum err aggregator_allocate(struct aggregator *aggregator,
-                             struct aggregator_thread *thread,
-                             uint64_t address,
-                             uint32_t row,
-                             uint64_t size_bytes) MUST_USE;
-
-enum err aggregator_free(struct aggregator *aggregator,
-                         struct aggregator_thread *thread,
-                         uint64_t address,
-                         bool is_temporary) MUST_USE;
-
-// Return the estimate of the live bytes of all processes, if blocks are unsampled.
-uint64_t aggregator_estimate_live(const struct aggregator *aggregator);
-
-// Return the live bytes of all processes: an estimate if blocks are unsampled.
-static inline uint64_t aggregator_live_bytes(const struct aggregator *aggregator)
-{
-    return LIKELY(!aggregator->estimate.is_there) ? aggregator->totals.sums.live_bytes
-                                                  : aggregator_estimate_live(aggregator);
-}
-
-// A block that moved or changed its size.
-struct aggregator_move {
-    uint64_t from;
-    uint64_t to;
-    uint64_t size_bytes;
-    uint32_t row;
-    bool is_temporary; // the block at `from` was
-};
-enum err aggregator_reallocate(struct aggregator *aggregator,
-                               struct aggregator_thread *thread,
-                               const struct aggregator_move *move) MUST_USE;
+// Count frees whose blocks were never seen. A forked process inherits such blocks. In other
+// processes their allocations happened while recording was stopped, if it ever was, or were not
+// chosen.
+void aggregator_count_unknown(struct aggregator *aggregator,
+                              const struct aggregator_process *process,
+                              uint64_t count);
 
 // Count that a realloc at `row` changed a block of old_bytes to size_bytes. Its free and its
 // allocation are counted by themselves. Only growth to WIRE_GREW_MIN or more counts. `old_bytes` 0:
-// unknown. aggregator_reallocate does all of it.
+// unknown.
 enum err aggregator_grew(struct aggregator *aggregator,
                          uint32_t row,
                          uint64_t old_bytes,

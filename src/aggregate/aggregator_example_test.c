@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "aggregate/test_support/test_heap.h"
 #include "base/compiler.h"
 
 enum {
@@ -35,30 +36,29 @@ static const struct step {
     {0x3000, 0, A, 1, {0, 0, 70}, {100, 60, 40}, 70, 200, 3},
 };
 
-static void count(struct aggregator *aggregator,
+static void count(struct test_heap *heap,
                   struct aggregator_thread threads[2],
                   const uint32_t rows[ROWS],
                   const struct step *step)
 {
     struct aggregator_thread *thread = threads + step->thread;
-    assert_int_equal(step->size_bytes != 0
-                         ? aggregator_allocate(aggregator, thread, step->address, rows[step->row],
-                                               step->size_bytes)
-                         : aggregator_free(aggregator, thread, step->address, false),
+    assert_int_equal(step->size_bytes != 0 ? test_heap_allocate(heap, thread, step->address,
+                                                                rows[step->row], step->size_bytes)
+                                           : test_heap_free(heap, thread, step->address, false),
                      ERR_OK);
-    assert_int_equal(row_table_count(&aggregator->totals.rows), ERR_OK); // what was noted
 }
 
 static void the_example_of_the_header_is_true(void **state)
 {
     (void)state;
     CLEANUP(aggregator_release) struct aggregator aggregator = {0};
+    CLEANUP(test_heap_release) struct test_heap heap = {.aggregator = &aggregator};
     const struct heap_totals *totals = &aggregator.totals;
     const struct rec_process what = {.pid = 100, .parent_pid = 1};
     struct aggregator_process *process = NULL;
     struct aggregator_thread threads[2] = {0};
     uint32_t rows[ROWS];
-    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator), ERR_OK);
     assert_int_equal(aggregator_process_begin(&aggregator, &what, &process), ERR_OK);
     aggregator_thread_begin(&threads[A], process, 0, 100, 0);
     aggregator_thread_begin(&threads[B], process, 1, 101, 0);
@@ -67,7 +67,7 @@ static void the_example_of_the_header_is_true(void **state)
                          ERR_OK);
     }
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        count(&aggregator, threads, rows, &steps[i]);
+        count(&heap, threads, rows, &steps[i]);
         print_message("step %zu\n", i);
         for (size_t row = 0; row < ROWS; row++) {
             const struct rec_row *r = totals->rows.rows.items + rows[row];

@@ -49,7 +49,7 @@ static void what_moves_belongs_to_who_moved_it(void **state)
 {
     (void)state;
     CLEANUP(aggregator_release) struct aggregator aggregator = {0};
-    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator), ERR_OK);
     struct aggregator_process *process = begin(&aggregator, 100, 1, 0);
     // 4 pages and a bit are 5 pages.
     change(
@@ -104,7 +104,7 @@ static void a_break_that_grows_by_bytes_counts_whole_pages_once(void **state)
 {
     (void)state;
     CLEANUP(aggregator_release) struct aggregator aggregator = {0};
-    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator), ERR_OK);
     struct aggregator_process *process = begin(&aggregator, 100, 1, 0);
     for (uint64_t i = 0; i < 100; i++) {
         change(&aggregator, process,
@@ -126,7 +126,7 @@ static void a_forked_child_has_its_parents_mappings_under_rows_of_its_own(void *
 {
     (void)state;
     CLEANUP(aggregator_release) struct aggregator aggregator = {0};
-    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator), ERR_OK);
     struct aggregator_process *parent = begin(&aggregator, 100, 1, 0);
     change(
         &aggregator, parent,
@@ -157,7 +157,7 @@ static void what_an_allocator_maps_is_apart(void **state)
 {
     (void)state;
     CLEANUP(aggregator_release) struct aggregator aggregator = {0};
-    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator), ERR_OK);
     struct aggregator_process *process = begin(&aggregator, 100, 1, 0);
     change(&aggregator, process,
            (struct wire_mapping){
@@ -194,7 +194,7 @@ static void what_makes_no_sense_is_refused(void **state)
 {
     (void)state;
     CLEANUP(aggregator_release) struct aggregator aggregator = {0};
-    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator), ERR_OK);
     struct aggregator_process *process = begin(&aggregator, 100, 1, 0);
     static const struct wire_mapping cases[] = {
         {.address = UINT64_MAX, .size_bytes = 1, .kind = WIRE_MAPPING_FILE},

@@ -14,13 +14,11 @@
 
 static void process_empty(struct aggregator_process *process)
 {
-    live_map_release(&process->live);
     u32_vec_release(&process->book_nodes);
     u32_vec_release(&process->book_rows);
     u32_vec_release(&process->book_levels);
     book_entry_vec_release(&process->debts);
     map_u64_release(&process->nodes_by_name);
-    pending_frees_release(&process->pending);
     mapping_map_release(&process->mapped);
     map_u64_release(&process->mapping_rows);
     map_u64_release(&process->adhoc_rows);
@@ -49,26 +47,17 @@ void aggregator_release(struct aggregator *aggregator)
     string_table_release(&aggregator->strings);
 }
 
-// Return rec_process.left_ms for blocks that leave the heap now: never 0.
-static uint64_t leaving_ms(const struct aggregator *aggregator)
+// Return rec_process.left_ms of a process that has ended, never 0. Its end was found late.
+static uint64_t left_ms_of(const struct aggregator_process *process)
 {
-    return aggregator->totals.now_ms + 1;
-}
-
-// Return it for a process that has ended. Its end was found late, but only events that have an
-// order were counted meanwhile as if its blocks were there.
-static uint64_t left_ms_of(const struct aggregator *aggregator,
-                           const struct aggregator_process *process)
-{
-    return process->book_nodes.len > 0 ? max_u64(process->record.end_ms, process->book_ms) + 1
-                                       : leaving_ms(aggregator);
+    return max_u64(process->record.end_ms, process->book_ms) + 1;
 }
 
 // Begin another process: the blocks of the last one no longer end the recording.
 static void settle_last_ended(struct aggregator *aggregator)
 {
     if (aggregator->last_ended != NULL) {
-        aggregator->last_ended->record.left_ms = left_ms_of(aggregator, aggregator->last_ended);
+        aggregator->last_ended->record.left_ms = left_ms_of(aggregator->last_ended);
         aggregator->last_ended = NULL;
         aggregator->totals.sums.last_ended_bytes = 0;
     }
@@ -80,7 +69,7 @@ static void leave_heap(struct aggregator *aggregator, struct aggregator_process 
     aggregator->totals.sums.live_bytes -= process->live_bytes;
     aggregator->running_count--;
     if (aggregator->running_count > 0) {
-        process->record.left_ms = left_ms_of(aggregator, process);
+        process->record.left_ms = left_ms_of(process);
     } else {
         aggregator->last_ended = process;
         aggregator->totals.sums.last_ended_bytes = process->live_bytes;
@@ -167,7 +156,6 @@ enum err aggregator_process_begin(struct aggregator *aggregator,
     }
     process->record = *what;
     process->index = (uint32_t)aggregator->processes.len;
-    live_map_init(&process->live, hash_mix(aggregator->seed + process->index));
     const struct aggregator_process *parent =
         aggregator_process_latest(aggregator, what->parent_pid);
     process->record.parent = parent != NULL ? parent->index : REC_NONE;
@@ -191,16 +179,6 @@ enum err aggregator_process_begin(struct aggregator *aggregator,
     return is_copy ? aggregator_mapping_inherit(aggregator, process, parent) : ERR_OK;
 }
 
-static void remove_unsampled(struct aggregator *aggregator, struct aggregator_process *process)
-{
-    const struct unsampled_sums *sums = &process->unsampled;
-    const struct unsampled_sums change = {.lost_blocks = -sums->lost_blocks,
-                                          .lost_bytes = -sums->lost_bytes,
-                                          .represented_bytes = -sums->represented_bytes,
-                                          .variance = -sums->variance};
-    unsampled_sums_add(&aggregator->estimate.now, &change);
-}
-
 enum err aggregator_process_end(struct aggregator *aggregator,
                                 struct aggregator_process *process,
                                 const struct aggregator_process_ending *ending)
@@ -209,32 +187,12 @@ enum err aggregator_process_end(struct aggregator *aggregator,
         return ERR_OK;
     }
     TRY(aggregator_tick(aggregator, ending->end_ms)); // also if nothing happened since then
-    aggregator_expire_frees(aggregator, process, UINT64_MAX);
-    if (aggregator->observers.count > 0) {
-        TRY(row_table_count(&aggregator->totals.rows));
-        TRY(observers_tell(
-            &aggregator->observers,
-            &(struct observed_event){.event = {.time_ms = aggregator->totals.now_ms,
-                                               .kind = REC_EVENT_PROCESS_END,
-                                               .process = process->index,
-                                               .thread = REC_NONE,
-                                               .row = REC_NONE},
-                                     .live = &process->live,
-                                     .peak_number = aggregator->totals.rows.peak_number}));
-    }
     process->is_ended = true;
     process->end_peak_number = aggregator->totals.rows.peak_number;
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
     process->record.end_error_ms = ending->error_ms + 1;
-    // The blocks in books leave the shared sum, and their bound is that sum's.
-    const uint64_t before_bytes = aggregator_live_bytes(aggregator) - process->book_bytes;
     leave_heap(aggregator, process);
-    remove_unsampled(aggregator, process);
-    aggregator->totals.live_blocks -=
-        process->live.live_count + process->book_blocks + process->represented_blocks;
-    const uint64_t left_bytes = aggregator_live_bytes(aggregator);
-    peak_bound_leave(&aggregator->bound, before_bytes > left_bytes ? before_bytes - left_bytes : 0,
-                     ending->death_stamp, left_bytes);
+    aggregator->totals.live_blocks -= process->live_blocks;
     process_empty(process);
     return ERR_OK;
 }
@@ -250,8 +208,7 @@ void aggregator_thread_begin(struct aggregator_thread *thread,
                                          .thread_id = thread_id,
                                          .entry = REC_NONE,
                                          .start_ms = start_ms,
-                                         .tick_ms = start_ms,
-                                         .flight = {.stamp = process->start_stamp}};
+                                         .tick_ms = start_ms};
     process->thread_count++;
 }
 
@@ -288,30 +245,12 @@ enum err aggregator_thread_enter(struct aggregator *aggregator, struct aggregato
     return ERR_OK;
 }
 
-// Stop observing events for scopes if no thread has an open one.
-static void drop_idle_scopes(struct aggregator *aggregator)
-{
-    if (aggregator->scopes.threads.len == 0) {
-        observer_remove(&aggregator->observers, &aggregator->scopes);
-    }
-}
-
-void aggregator_thread_rests(struct aggregator *aggregator,
-                             struct aggregator_thread *thread,
-                             uint64_t stamp)
-{
-    peak_bound_rested(&aggregator->bound, &thread->flight, stamp);
-}
-
 void aggregator_thread_end(struct aggregator *aggregator,
                            struct aggregator_thread *thread,
-                           uint64_t until_stamp,
                            uint64_t end_ms)
 {
-    aggregator_thread_rests(aggregator, thread, until_stamp);
     if (thread->entry != REC_NONE) {
         peak_scopes_end_thread(&aggregator->scopes, thread->entry, thread->lane);
-        drop_idle_scopes(aggregator);
         thread_table_end(&aggregator->threads, thread->entry, end_ms);
         thread->entry = REC_NONE;
     }
@@ -402,9 +341,7 @@ enum err aggregator_begin_scope(struct aggregator *aggregator,
                                 uint32_t scope)
 {
     TRY(aggregator_thread_enter(aggregator, thread));
-    TRY(peak_scopes_begin(&aggregator->scopes, thread->entry, thread->lane, scope));
-    observer_add(&aggregator->observers, peak_scopes_observer(&aggregator->scopes));
-    return ERR_OK;
+    return peak_scopes_begin(&aggregator->scopes, thread->entry, thread->lane, scope);
 }
 
 uint64_t aggregator_scope_peak(struct aggregator *aggregator,
@@ -419,5 +356,4 @@ void aggregator_end_scope(struct aggregator *aggregator,
                           uint32_t scope)
 {
     peak_scopes_end(&aggregator->scopes, thread->entry, thread->lane, scope);
-    drop_idle_scopes(aggregator);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // aggregator_process: one image of one recorded process, from its join to its end.
 //
-// It has its own live blocks, stack names and pending frees, because addresses have a meaning in
-// one process only. The end of the process releases them; its record stays for the recording.
+// It has its own stack names and mappings, because addresses have a meaning in one process only,
+// and its own numbers of rows (aggregator_book.h). The end of the process releases them; its record
+// stays for the recording.
 // Context: H, one thread; owned by the aggregator.
 #pragma once
 
@@ -10,9 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "aggregate/live_blocks/live_map.h"
-#include "aggregate/live_blocks/pending_frees.h"
-#include "aggregate/peak/peak_estimate.h"
 #include "aggregate/tables/mapping_map.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -47,7 +45,6 @@ struct variance_share {
 struct aggregator_process {
     struct rec_process record; // as the recording will hold it
     uint64_t join_number;      // of the session: orders the images that have joined
-    uint64_t start_stamp;      // before the allocation of its blocks; 0: unknown
     uint32_t index;            // in the recording
     bool is_ended;
     bool is_unread;           // it did not let its memory map be read in time
@@ -55,7 +52,6 @@ struct aggregator_process {
     uint32_t settings;        // enum runtime_setting (session/runtime_settings.h)
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
-    uint64_t pass_peak_bytes; // the most since the recorder set it to 0
     // Of threads that keep books (aggregator_book.h):
     struct u32_vec book_nodes;      // by number of the row; REC_NONE: not defined
     struct u32_vec book_rows;       // likewise; REC_NONE: no allocation yet
@@ -63,18 +59,13 @@ struct aggregator_process {
     struct variance_share variance; // of the estimate of its live bytes
     struct book_entry_vec debts;    // entries that wait
     uint64_t book_ms;               // when an entry was counted last
-    uint64_t book_blocks;           // live
-    uint64_t book_bytes;
-    uint32_t thread_count;       // all threads so far
-    struct live_map live;        // live blocks
-    uint64_t represented_blocks; // blocks that sampled ones stand for, themselves excluded
-    struct unsampled_sums unsampled;
+    uint64_t live_blocks;
+    uint32_t thread_count;        // all threads so far
     struct map_u64 nodes_by_name; // stack names of this address space -> nodes
-    struct pending_frees pending;
-    struct mapping_map mapped;   // its own mappings
-    struct map_u64 mapping_rows; // node and kind -> row of aggregator.mappings
-    uint64_t mapped_bytes;       // sum over `mapped`
-    struct map_u64 adhoc_rows;   // node -> row of aggregator.adhoc
+    struct mapping_map mapped;    // its own mappings
+    struct map_u64 mapping_rows;  // node and kind -> row of aggregator.mappings
+    uint64_t mapped_bytes;        // sum over `mapped`
+    struct map_u64 adhoc_rows;    // node -> row of aggregator.adhoc
     // Of a process that was attached to: memory without a name that it had by then, starts and ends
     // by address, and what to call it.
     struct u64_vec earlier_ranges;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // aggregator_week: a week of a program that allocates and frees all the time, on the test's clock.
 // What the aggregator keeps of it has bounds that no day exceeds.
-#include "aggregate/aggregator.h"
+#include "aggregate/test_support/test_heap.h"
 
 #include <malloc.h>
 #include <setjmp.h>
@@ -25,6 +25,7 @@ enum {
 
 struct week {
     struct aggregator aggregator;
+    struct test_heap heap;
     struct aggregator_thread thread;
     uint32_t rows[ROWS];
     bool is_used[SLOTS];
@@ -42,17 +43,16 @@ static size_t slot_of(uint64_t event)
 
 static void replace_a_block(struct week *week)
 {
-    struct aggregator *aggregator = &week->aggregator;
     const size_t slot = slot_of(week->events++);
     const uint64_t address = 0x10000 + slot * 128;
     assert_in_range(slot, 0, SLOTS - 1);
     if (week->is_used[slot]) {
-        assert_int_equal(aggregator_free(aggregator, &week->thread, address, false), ERR_OK);
+        assert_int_equal(test_heap_free(&week->heap, &week->thread, address, false), ERR_OK);
         week->live--;
     }
     week->is_used[slot] = true;
-    assert_int_equal(aggregator_allocate(aggregator, &week->thread, address,
-                                         week->rows[week->events % ROWS], SIZE_BYTES),
+    assert_int_equal(test_heap_allocate(&week->heap, &week->thread, address,
+                                        week->rows[week->events % ROWS], SIZE_BYTES),
                      ERR_OK);
     week->live++;
 }
@@ -61,7 +61,8 @@ static void begin(struct week *week)
 {
     const struct rec_process what = {.pid = 100, .parent_pid = 1};
     struct aggregator_process *process = NULL;
-    assert_int_equal(aggregator_init(&week->aggregator, 1), ERR_OK);
+    week->heap.aggregator = &week->aggregator;
+    assert_int_equal(aggregator_init(&week->aggregator), ERR_OK);
     assert_int_equal(aggregator_process_begin(&week->aggregator, &what, &process), ERR_OK);
     aggregator_thread_begin(&week->thread, process, 0, 100, 0);
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -77,7 +78,6 @@ static void run_for_a_day(struct week *week, uint64_t day)
         for (int i = 0; i < EVENTS_A_STEP; i++) {
             replace_a_block(week);
         }
-        assert_int_equal(row_table_count(&week->aggregator.totals.rows), ERR_OK);
     }
     assert_int_equal(aggregator_extend(&week->aggregator, (day + 1) * DAY_MS), ERR_OK);
 }
@@ -112,6 +112,7 @@ static void a_week_stays_within_its_bounds(void **state)
         assert_int_equal(totals->sums.live_bytes, week.live * SIZE_BYTES);
         assert_int_equal(totals->sums.allocations, week.events);
     }
+    test_heap_release(&week.heap);
     aggregator_release(&week.aggregator);
 }
 

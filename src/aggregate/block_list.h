@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // block_list: lists the single blocks that were live at the end and at the peak (--blocks).
 //
-// The blocks of the end are known then: those of words (drain_blocks.h), and of the live map. The
-// blocks of the peak that have been freed since are kept here:
+// The blocks of the end are known then: words say them (drain_books.h). The blocks of the peak that
+// have been freed since are kept here:
 //
 //   a free takes a block that was live at the latest peak  -> `freed`
 //   a new peak                                             -> `freed` is empty: they do not count
@@ -12,8 +12,7 @@
 // the peak and that time; `births` remembers them. So the list keeps only blocks that were live at
 // the peak, and only the end of a process visits all its blocks, which then go to `ended`.
 //
-// Two sources: threads that keep books send what they know of single blocks (books/book_blocks.h);
-// for events that are recorded in order, the list observes the aggregator.
+// Threads send what they know of single blocks (books/book_blocks.h).
 //
 // Invariant: while nothing was omitted, the list has peak_blocks blocks of the peak for each row,
 // and allocations - frees blocks of the end. A killed thread has perhaps not counted a block that
@@ -29,8 +28,6 @@
 #include <stdint.h>
 
 #include "aggregate/block_births.h"
-#include "aggregate/live_blocks/live_map.h"
-#include "aggregate/live_blocks/observer.h"
 #include "aggregate/rows/row_table.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
@@ -55,9 +52,8 @@ struct peak_seen {
 };
 
 struct block_list {
-    uint64_t peak_number; // the peak of `freed` and `births`
-    uint64_t peak_ms;     // when it was seen; UINT64_MAX: not known
-    uint64_t latest_born_ms;
+    uint64_t peak_number;                  // the peak of `freed` and `births`
+    uint64_t peak_ms;                      // when it was seen; UINT64_MAX: not known
     struct peak_seen seen[PEAKS_SEEN_MAX]; // the latest peak, or the first one after it, and later
     uint32_t seen_count;
     struct block_births births; // allocated after the peak, with births up to peak_ms
@@ -107,11 +103,6 @@ enum err block_list_ended(struct block_list *list,
                           const struct named_block *named,
                           bool was_there) MUST_USE;
 
-// Note the end of a process or of the recording: the blocks in `live` are live at the end.
-enum err block_list_ended_map(struct block_list *list,
-                              uint64_t peak_number,
-                              const struct live_map *live) MUST_USE;
-
 // Collect all listed blocks, by row and address.
 enum err block_list_collect(const struct block_list *list,
                             uint64_t peak_number,
@@ -124,6 +115,3 @@ static inline uint64_t block_list_omitted(const struct block_list *list)
 {
     return list->freed_omitted + list->ended_omitted;
 }
-
-// Return an observer that lists the blocks of the rows in list->rows.
-struct observer block_list_observer(struct block_list *list);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/aggregator.h"
+#include "aggregate/test_support/test_heap.h"
 #include "base/test_support/random_numbers.h"
 
 enum {
@@ -29,6 +29,7 @@ struct model_block {
 struct trial {
     struct aggregator aggregator;
     struct block_list list;
+    struct test_heap heap;
     struct aggregator_process *process;
     struct aggregator_thread threads[2];
     uint32_t rows[2][ROWS];
@@ -44,9 +45,9 @@ static void open_trial(struct trial *t)
     *t = (struct trial){.past = calloc(EVENTS, sizeof(*t->past)), .list = {.seed = 11}};
     assert_non_null(t->past);
     memset(t->at_address, -1, sizeof(t->at_address));
-    assert_int_equal(aggregator_init(&t->aggregator, 3), ERR_OK);
+    assert_int_equal(aggregator_init(&t->aggregator), ERR_OK);
     t->list.rows = &t->aggregator.totals.rows;
-    observer_add(&t->aggregator.observers, block_list_observer(&t->list));
+    t->heap = (struct test_heap){.aggregator = &t->aggregator, .list = &t->list};
     const struct rec_process record = {.pid = 1, .exit_status = -1};
     assert_int_equal(aggregator_process_begin(&t->aggregator, &record, &t->process), ERR_OK);
     for (uint32_t thread = 0; thread < 2; thread++) {
@@ -66,6 +67,7 @@ static void open_trial(struct trial *t)
 
 static void close_trial(struct trial *t)
 {
+    test_heap_release(&t->heap);
     block_list_release(&t->list);
     aggregator_release(&t->aggregator);
     free(t->past);
@@ -93,8 +95,8 @@ static void allocate(struct trial *t, size_t place, uint64_t random, uint64_t no
     t->past[t->past_count++] = (struct model_block){.is_live = true, .block = block};
     t->live_bytes += block.size_bytes;
     model_peak(t);
-    assert_int_equal(aggregator_allocate(&t->aggregator, &t->threads[thread], block.address,
-                                         block.row, block.size_bytes),
+    assert_int_equal(test_heap_allocate(&t->heap, &t->threads[thread], block.address, block.row,
+                                        block.size_bytes),
                      ERR_OK);
 }
 
@@ -105,9 +107,8 @@ static void give_back(struct trial *t, size_t place, uint64_t random, uint64_t n
     past->is_live = false;
     past->block.freed_ms = now_ms;
     t->live_bytes -= past->block.size_bytes;
-    assert_int_equal(
-        aggregator_free(&t->aggregator, &t->threads[random & 1], past->block.address, false),
-        ERR_OK);
+    assert_int_equal(test_heap_free(&t->heap, &t->threads[random & 1], past->block.address, false),
+                     ERR_OK);
 }
 
 static void run(struct trial *t, uint64_t seed)
@@ -182,9 +183,7 @@ static void lists_what_a_model_lists(void **state)
         open_trial(&t);
         run(&t, seed * 0x9e3779b97f4a7c15u);
         assert_int_equal(t.aggregator.totals.peak_bytes, t.peak_bytes);
-        assert_int_equal(
-            block_list_ended_map(&t.list, t.aggregator.totals.rows.peak_number, &t.process->live),
-            ERR_OK);
+        assert_int_equal(test_heap_list_ending(&t.heap, t.process), ERR_OK);
         assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                          ERR_OK);
         want(&t, &wanted);
@@ -204,9 +203,7 @@ static void a_later_peak_forgets_the_dead(void **state)
     struct trial t;
     open_trial(&t);
     allocate(&t, 0, 0, 0);
-    assert_int_equal(aggregator_process_end(&t.aggregator, t.process,
-                                            &(struct aggregator_process_ending){.end_ms = 1}),
-                     ERR_OK);
+    assert_int_equal(test_heap_end_process(&t.heap, t.process, 1), ERR_OK);
     struct rec_block_vec have = {0};
     assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                      ERR_OK);
@@ -220,9 +217,8 @@ static void a_later_peak_forgets_the_dead(void **state)
     aggregator_thread_begin(&t.threads[0], second, 0, 2, 1);
     uint32_t row = 0;
     assert_int_equal(aggregator_row(&t.aggregator, &t.threads[0], 1, &row), ERR_OK);
-    assert_int_equal(aggregator_allocate(&t.aggregator, &t.threads[0], 64, row, 1000), ERR_OK);
-    assert_int_equal(
-        block_list_ended_map(&t.list, t.aggregator.totals.rows.peak_number, &second->live), ERR_OK);
+    assert_int_equal(test_heap_allocate(&t.heap, &t.threads[0], 64, row, 1000), ERR_OK);
+    assert_int_equal(test_heap_list_ending(&t.heap, second), ERR_OK);
     assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                      ERR_OK);
     assert_int_equal(have.len, 2);
@@ -242,18 +238,15 @@ static void beyond_the_cap_each_stack_keeps_its_share(void **state)
     struct trial t;
     open_trial(&t);
     for (uint64_t i = 0; i < MANY + FEW; i++) {
-        assert_int_equal(aggregator_allocate(&t.aggregator, &t.threads[0], (i + 1) * 16,
-                                             t.rows[0][i < MANY ? 0 : 1], 8),
+        assert_int_equal(test_heap_allocate(&t.heap, &t.threads[0], (i + 1) * 16,
+                                            t.rows[0][i < MANY ? 0 : 1], 8),
                          ERR_OK);
     }
     for (uint64_t i = 0; i < 100; i++) { // live at the peak, freed since
-        assert_int_equal(aggregator_free(&t.aggregator, &t.threads[0], (i + 1) * 16, false),
-                         ERR_OK);
+        assert_int_equal(test_heap_free(&t.heap, &t.threads[0], (i + 1) * 16, false), ERR_OK);
     }
     struct rec_block_vec have = {0};
-    assert_int_equal(
-        block_list_ended_map(&t.list, t.aggregator.totals.rows.peak_number, &t.process->live),
-        ERR_OK);
+    assert_int_equal(test_heap_list_ending(&t.heap, t.process), ERR_OK);
     assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                      ERR_OK);
     size_t counts[2] = {0};
@@ -280,13 +273,11 @@ static void what_is_freed_beyond_the_cap_is_counted(void **state)
     struct trial t;
     open_trial(&t);
     for (uint64_t i = 0; i < MANY; i++) {
-        assert_int_equal(
-            aggregator_allocate(&t.aggregator, &t.threads[0], (i + 1) * 16, t.rows[0][0], 8),
-            ERR_OK);
+        assert_int_equal(test_heap_allocate(&t.heap, &t.threads[0], (i + 1) * 16, t.rows[0][0], 8),
+                         ERR_OK);
     }
     for (uint64_t i = 0; i < MANY; i++) {
-        assert_int_equal(aggregator_free(&t.aggregator, &t.threads[0], (i + 1) * 16, false),
-                         ERR_OK);
+        assert_int_equal(test_heap_free(&t.heap, &t.threads[0], (i + 1) * 16, false), ERR_OK);
     }
     struct rec_block_vec have = {0};
     assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/memory_budget.h"
 
-#include "aggregate/peak/byte_weight.h"
-#include "base/hash.h"
 #include "base/minmax.h"
 #include "session/books/sampling_level.h"
 
@@ -100,19 +98,4 @@ bool memory_budget_adds(struct memory_budget *budget)
     }
     budget->late_entries++;
     return true;
-}
-
-bool memory_budget_takes(struct memory_budget *budget, uint64_t size_bytes, uint32_t *shift)
-{
-    const uint64_t interval = sampling_interval(budget->level);
-    const uint32_t wanted =
-        interval != 0 ? byte_weight_shift(&budget->random, interval, size_bytes) : 0;
-    const uint32_t more = (uint32_t)min_u64(wanted, BYTE_WEIGHT_SHIFT_MAX - *shift);
-    budget->random += 0x9e3779b97f4a7c15ULL; // SplitMix64, as in the sampler
-    if ((hash_mix(budget->random) & (((uint64_t)1 << more) - 1)) == 0) {
-        *shift += more;
-        return true;
-    }
-    budget->unkept_blocks++;
-    return false;
 }

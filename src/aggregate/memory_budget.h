@@ -39,19 +39,17 @@
 #define MEMORY_LEVEL_MIN 8u
 
 struct memory_budget {
-    uint64_t max_bytes;    // 0: no cap
-    bool is_usual;         // no cap was given, or one that is as large
-    uint64_t entries_max;  // of nodes and rows; 0: not limited yet
-    uint64_t entries_left; // after the latest merging
-    uint64_t bytes_left;   // by it, of stacks and all else; 0: not read yet
-    bool keeps_rows;       // observers know rows by their numbers
-    bool is_full;          // for good
-    uint32_t level;        // of sampling: 0, or MEMORY_LEVEL_MIN to LANE_LEVEL_MAX
-    uint64_t random;
+    uint64_t max_bytes;     // 0: no cap
+    bool is_usual;          // no cap was given, or one that is as large
+    uint64_t entries_max;   // of nodes and rows; 0: not limited yet
+    uint64_t entries_left;  // after the latest merging
+    uint64_t bytes_left;    // by it, of stacks and all else; 0: not read yet
+    bool keeps_rows;        // the list of blocks knows rows by their numbers
+    bool is_full;           // for good
+    uint32_t level;         // of sampling: 0, or MEMORY_LEVEL_MIN to LANE_LEVEL_MAX
     uint32_t late_entries;  // nodes and rows that were added to a full table
     uint64_t merged_stacks; // stacks that lost their own entry, or got none
     bool samples_alone;     // only for lack of memory do threads choose blocks
-    uint64_t unkept_blocks; // blocks that are unsampled
 };
 
 // What the recorder has at a moment.
@@ -75,8 +73,3 @@ bool memory_budget_is_full(const struct memory_budget *budget, uint64_t entries)
 
 // Return whether a merged stack may add one more node or row to a full table.
 bool memory_budget_adds(struct memory_budget *budget);
-
-// Decide about a new block of size_bytes with the sampling weight 1 << *shift, at most
-// BYTE_WEIGHT_SHIFT_MAX. True: keep it, with
-// the new weight 1 << *shift. False: the block is not sampled, and counted.
-bool memory_budget_takes(struct memory_budget *budget, uint64_t size_bytes, uint32_t *shift);

@@ -287,12 +287,9 @@ static enum err join_rows(struct aggregator *aggregator, const struct stack_slot
     TRY(u32_vec_resize(&numbers, aggregator->totals.rows.rows.len));
     TRY(row_table_join(&aggregator->totals.rows, numbers.items));
     TRY(realloc_table_renumber(&aggregator->reallocs, numbers.items));
-    for (size_t i = 0; i < aggregator->processes.len; i++) {
-        live_map_renumber(&aggregator->processes.items[i]->live, numbers.items);
-    }
     for (size_t i = 0; i < lanes->len; i++) {
         struct u32_vec *rows = lanes->items[i].rows;
-        for (size_t k = 0; k < rows->len; k++) {
+        for (size_t k = 0; rows != NULL && k < rows->len; k++) {
             const uint32_t row = rows->items[k];
             rows->items[k] = row != REC_NONE ? numbers.items[row] : REC_NONE;
         }

@@ -26,7 +26,8 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 
-// The stacks that one lane uses, by slot: their nodes and rows, or REC_NONE. Borrowed.
+// The stacks of one lane by slot, or those that the rows of a process's books have by number: their
+// nodes and rows, or REC_NONE. Borrowed. NULL: they have no rows.
 struct stack_slots {
     struct u32_vec *nodes;
     struct u32_vec *rows;

@@ -105,14 +105,12 @@ static void tell(const char *command)
 
 static void open_session(void)
 {
-    assert_int_equal(
-        session_create(&(struct session_options){.flags = SESSION_BOOKS, .max_frames = 64},
-                       &f.session, NULL),
-        ERR_OK);
+    assert_int_equal(session_create(&(struct session_options){.max_frames = 64}, &f.session, NULL),
+                     ERR_OK);
     atomic_store(&f.session.header->state, SESSION_RUNNING);
     atomic_store(&f.session.header->clock_ms, 1);
     memset(&f.aggregator, 0, sizeof(f.aggregator));
-    assert_int_equal(aggregator_init(&f.aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&f.aggregator), ERR_OK);
     memset(&f.drain, 0, sizeof(f.drain));
     assert_int_equal(drain_init(&f.drain, &f.session, &f.aggregator, NULL), ERR_OK);
 }

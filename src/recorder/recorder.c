@@ -25,7 +25,7 @@
 
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
-    return SESSION_BOOKS | (options->lists_blocks ? SESSION_BLOCKS : 0) |
+    return (options->lists_blocks ? SESSION_BLOCKS : 0) |
            (options->follow_children ? SESSION_FOLLOW_CHILDREN | SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->reads_python ? SESSION_PYTHON : 0) |
@@ -73,20 +73,17 @@ static enum err prepare(struct recorder_state *s,
     const struct session_options session = {.flags = session_flags_of(options),
                                             .max_frames = options->max_frames,
                                             .sample_bytes = options->sample_bytes,
-                                            .sample_seed = sample_seed,
-                                            .counts_stamps = options->counts_stamps};
+                                            .sample_seed = sample_seed};
     TRY(session_create(&session, &s->session, info));
-    TRY(aggregator_init(&s->aggregator, seed));
+    TRY(aggregator_init(&s->aggregator));
     s->aggregator.budget = (struct memory_budget){.max_bytes = options->max_memory_bytes,
                                                   .is_usual = options->has_usual_memory,
-                                                  .keeps_rows = options->lists_blocks,
-                                                  .random = hash_mix(~seed)};
+                                                  .keeps_rows = options->lists_blocks};
     s->aggregator.sample_bytes = options->sample_bytes;
     s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
     s->blocks.rows = &s->aggregator.totals.rows;
     if (options->lists_blocks) {
-        observer_add(&s->aggregator.observers, block_list_observer(&s->blocks));
         s->book_blocks.list = &s->blocks;
         s->aggregator.blocks = &s->book_blocks;
     }
@@ -99,7 +96,6 @@ static enum err prepare(struct recorder_state *s,
         s->memory_snapshots.thrift_bits = SAMPLE_THRIFT_BITS;
     }
     TRY(drain_init(&s->drain, &s->session, &s->aggregator, info));
-    s->drain.patience_ms = options->patience_ms;
     return ERR_OK;
 }
 

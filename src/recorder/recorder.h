@@ -112,11 +112,9 @@ struct recorder_options {
     bool allow_own_malloc;   // record as much as possible of a program with an allocator of its own
     bool check_unwind;       // SESSION_CHECK_UNWIND
     bool reads_python;       // SESSION_PYTHON
-    bool counts_stamps;      // session_options
     bool may_sample;         // SESSION_OVERFLOW_SAMPLE
     uint64_t sample_bytes; // session_header; at most BLOCK_WEIGHT_INTERVAL_MAX; not with may_sample
     uint64_t sample_seed;  // 0: any
-    uint64_t patience_ms;  // of the drain for a thread's announced event; 0: as ever
     struct recorder_callbacks callbacks;
 };
 

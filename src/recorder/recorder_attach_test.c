@@ -39,7 +39,7 @@ static void set_up(struct fixture *f)
     assert_non_null(f->s);
     f->s->options = &f->options;
     f->s->session.memfd = -1;
-    assert_int_equal(aggregator_init(&f->s->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&f->s->aggregator), ERR_OK);
 }
 
 static void tear_down(struct fixture *f)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "aggregate/aggregator_process.h"
-#include "aggregate/live_blocks/live_walk.h"
+#include "aggregate/books/listed_walk.h"
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "host/containers/map_u64.h"
@@ -166,7 +166,7 @@ static uint64_t drain_meanwhile(void *context)
     (void)!recorder_drain(subject->s); // a failure is seen at the next one
     subject->s->served_ns += clock_thread_cpu_ns() - begun_ns;
     return is_still_there(subject) ? drain_changes_of(drain, subject->living.slot) - before
-                                   : LIVE_WALK_GONE;
+                                   : LISTED_WALK_GONE;
 }
 
 // Note what the threads have sent by now, and what they have counted and not sent.
@@ -294,7 +294,7 @@ static bool listing_goes_on(void *context)
 {
     struct subject *subject = context;
     const uint64_t changed = drain_meanwhile(subject);
-    const bool is_there = changed != LIVE_WALK_GONE;
+    const bool is_there = changed != LISTED_WALK_GONE;
     subject->listed_changes += is_there ? changed : 0;
     return is_there;
 }
@@ -482,7 +482,7 @@ recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flag
     }
     note_backlog(s);
     s->snapshot_peak_bytes = s->aggregator.totals.peak_bytes;
-    s->snapshot_live_bytes = aggregator_live_bytes(&s->aggregator);
+    s->snapshot_live_bytes = s->aggregator.totals.sums.live_bytes;
     settle(s, &moment);
     // A process that waits at its exit changes nothing meanwhile. The session's clock may be late
     // if the recorder was stopped.

@@ -77,7 +77,7 @@ static void set_up(struct fixture *f)
     s->program.pid = PROGRAM_PID;
     atomic_store(&s->clock.now_ms, NOW_MS);
     assert_int_equal(control_socket_open(&s->socket, NULL), ERR_OK);
-    assert_int_equal(aggregator_init(&s->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&s->aggregator), ERR_OK);
     assert_int_equal(run_control_init(&s->control, &f->options.run, &f->header, &s->aggregator),
                      ERR_OK);
     strbuf_append_text(&s->output_absolute, OUTPUT);

@@ -33,7 +33,7 @@ static void set_up(struct fixture *f, uint32_t flags)
     s->options = &f->options;
     assert_int_equal(session_create(&(struct session_options){.flags = flags}, &s->session, NULL),
                      ERR_OK);
-    assert_int_equal(aggregator_init(&s->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&s->aggregator), ERR_OK);
     assert_int_equal(drain_init(&s->drain, &s->session, &s->aggregator, NULL), ERR_OK);
     recorder_follow_begin(s);
 }

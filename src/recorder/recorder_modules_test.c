@@ -29,7 +29,7 @@ static void set_up(struct fixture *f)
     assert_non_null(f->s);
     f->s->options = &f->options;
     assert_int_equal(session_create(&(struct session_options){0}, &f->s->session, NULL), ERR_OK);
-    assert_int_equal(aggregator_init(&f->s->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&f->s->aggregator), ERR_OK);
 }
 
 static void tear_down(struct fixture *f)

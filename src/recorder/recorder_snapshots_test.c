@@ -44,7 +44,7 @@ static void set_up(struct fixture *f)
     f->s = s;
     s->options = &f->options;
     assert_int_equal(session_create(&(struct session_options){0}, &s->session, NULL), ERR_OK);
-    assert_int_equal(aggregator_init(&s->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&s->aggregator), ERR_OK);
     assert_int_equal(
         run_control_init(&s->control, &f->options.run, s->session.header, &s->aggregator), ERR_OK);
     proc_sampler_init(&s->sampler);

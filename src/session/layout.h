@@ -35,7 +35,7 @@
 #include "session/session_env.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        23
+#define SESSION_VERSION        24
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -52,7 +52,7 @@
 #define LANE_GUARD_OFFSET      LANE_HEADER_BYTES
 #define SESSION_LANES_OFFSET   (256u << 10)
 #define SESSION_BYTES          (SESSION_LANES_OFFSET + (uint64_t)SESSION_MAX_LANES * LANE_STRIDE)
-#define SESSION_WORDS_OFFSET   SESSION_BYTES // block_words.h, in a session of books
+#define SESSION_WORDS_OFFSET   SESSION_BYTES // block_words.h
 #define SESSION_FILE_BYTES_MAX (SESSION_WORDS_OFFSET + WORDS_FILE_BYTES)
 #define SESSION_FRAMES_MAX     1536u // upper limit of session_header.max_frames: so many fit a lane
 #define SESSION_FRAMES_DEFAULT 512u
@@ -81,7 +81,6 @@
     X(unfinished_stacks, "stacks that end before the thread's entry")              \
     X(cut_stacks, "stacks deeper than --max-frames, truncated in the middle")      \
     X(producer_waits, "times a thread waited for the recorder")                    \
-    X(order_timeouts, "times the order of threads was guessed")                    \
     X(lane_timeout, "threads that gave up waiting for the recorder")               \
     X(exit_timeout, "exits that gave up waiting for the last memory snapshot")     \
     X(unnamed_execs, "further programs that ran unrecorded, without a name here")  \
@@ -112,8 +111,7 @@ enum session_flags {
     SESSION_CHECK_UNWIND = 1 << 2,    // compare every incremental walk with a full one
     SESSION_FOLLOW_EXECS = 1 << 3,    // R puts the agent into programs that are executed
     SESSION_PYTHON = 1 << 4,          // stacks have the frames of CPython
-    SESSION_BOOKS = 1 << 5,           // threads keep their own books (target/producer/book)
-    SESSION_BLOCKS = 1 << 6,          // and send each block of a peak (block_records.h)
+    SESSION_BLOCKS = 1 << 5,          // threads send each block of a peak (block_records.h)
 };
 
 enum session_door {
@@ -137,12 +135,6 @@ enum session_recording {
     SESSION_RECORD_SAMPLE_FREES = 4,
 };
 
-// Sources of stamps (stamp.h).
-enum session_stamps {
-    STAMPS_OF_PROCESSOR = 0,
-    STAMPS_OF_COUNTER = 1,
-};
-
 #define SESSION_CLOCK_RESTS ((uint64_t)1 << 63) // in session_header.clock_ms
 
 struct session_header {
@@ -155,8 +147,6 @@ struct session_header {
     _Atomic uint32_t state; // R and P: enum session_state
     // R: inode number of the pid namespace of recorder_pid, 0 if unknown.
     uint32_t recorder_namespace;
-    uint32_t stamp_source; // R: enum session_stamps
-    uint64_t stamp_base;   // R: subtracted from the processor's clock
 
     // Time since the session began; the only clock of a hook. R advances it about every
     // millisecond, so it is R's heartbeat too. With SESSION_CLOCK_RESTS it is a moment in which no
@@ -170,9 +160,6 @@ struct session_header {
     // R: how often it has forgotten stacks (--max-memory). A thread that sees another number than
     // before sends its stacks anew.
     _Atomic uint32_t stack_losses;
-
-    // T adds 1 for each stamp, if stamps come from the counter.
-    _Alignas(64) _Atomic uint64_t stamp_count;
 
     // P adds 1 and wakes R (FUTEX_WAKE, shared) when a lane is half full; R sleeps on it.
     _Alignas(64) _Atomic uint32_t recorder_wake;
@@ -222,8 +209,8 @@ struct session_header {
     // for find its memory by it.
     char place[SESSION_ENV_BYTES_MAX];
 
-    // P: the live bytes of all processes that keep books, and their peak. R takes out those of
-    // processes that have ended.
+    // P: the live bytes of all processes, and their peak. R takes out those of processes that have
+    // ended.
     struct shared_sum sum;
 
     // R, with SESSION_BLOCKS: the latest peak that it has seen, see block_records.h.
@@ -262,21 +249,18 @@ enum exit_wait {
 
 // One image of one process. An exec claims a new slot with the same pid.
 struct process_slot {
-    _Atomic uint32_t state; // enum process_state
-    uint32_t pid;           // P, as seen in its own pid namespace
-    uint32_t parent_pid;    // P
-    uint32_t flags;         // P: enum process_flags
-    uint64_t start_ms;      // P: clock_ms when it joined
-    uint64_t
-        start_stamp; // P: when it began to join (stamp.h): after its first event, before any other
-    // P: clock_ms when its image began to exit, 0 if unseen: a lower limit of its lifetime.
+    _Alignas(64) _Atomic uint32_t state; // enum process_state
+    uint32_t pid;                        // P, as seen in its own pid namespace
+    uint32_t parent_pid;                 // P
+    uint32_t flags;                      // P: enum process_flags
+    uint64_t start_ms;                   // P: clock_ms when it joined
+    // P: clock_ms when its image began to exit, at least 1; 0 if unseen: a lower limit of its
+    // lifetime.
     _Atomic uint64_t exit_ms;
     uint64_t join_number; // P: orders the images of one process
     // enum exit_wait. P or R asks for it, P waits, R ends the wait.
     _Atomic uint32_t exit_wait;
     uint32_t pid_namespace; // P: inode number of its pid namespace, 0 if unknown
-    // P: the stamp of exit_ms (stamp.h), written before it. The process's heap counts until then.
-    _Atomic uint64_t exit_stamp;
 };
 _Static_assert(sizeof(struct process_slot) == 64, "a cache line");
 

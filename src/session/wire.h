@@ -8,12 +8,6 @@
 //   tag            word 0                     words that follow
 //   PAD            words (56)                 padding: so many words, this one included
 //   TICK           ms since start (56)        -
-//   FREE*          address (56)               -
-//   ALLOC          address (56)               slot 24 high | size 40 low
-//   REALLOC*       new address (56)           slot 24 | size 40;  old address
-//   ALLOC_LARGE    address (56)               slot (24 high) ; size 64             size >= 2^40
-//   REALLOC_LARGE* new address (56)           slot (24 high) ; old address ; size 64
-//   STAMP          stamp (56)                 -
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
 //   MODULE         slot 16, id bytes 8,       bias ; start ; end ; build-id, then path, each padded
 //                  path bytes 16, flags 8     with zeros to whole words
@@ -31,7 +25,7 @@
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
 //
-// Stacks. A lane has a dictionary, slot -> stack, that both sides hold. ALLOC names a stack by its
+// Stacks. A lane has a dictionary, slot -> stack, that both sides hold: ROW names a stack by its
 // slot. STACK defines `slot` as the stack that continues from the node named `base` (0 is the root:
 // the thread's entry side) by `count` more frames. The names of its nodes follow from
 // stack_name(parent's name, frame's pc). Without STACK_HAS_SLOT it only introduces nodes: stacks of
@@ -53,12 +47,8 @@
 // response (stats_query.h). The field `what` is an enum stats_query_what. Number 0 asks for no
 // response.
 //
-// Growth. GREW states that the lane's next allocation is a realloc that grew a block. Its old size
-// is that of the block that the lane freed latest if `old bytes` is 0. REALLOC needs no GREW, and
-// blocks below WIRE_GREW_MIN have none.
-//
-// Temporary. Tags marked * have a twin, _TEMPORARY: the freed block is, by its address, the block
-// that the thread's previous event allocated.
+// Growth. GREW states that a realloc of the stack in that slot grew a block. The size is that of
+// the new one. Blocks below WIRE_GREW_MIN have none.
 //
 // Books (target/producer/book). BOOK says what a thread counted of a row, of its own or of another
 // thread. ROW says that the stack in `slot` has the row of that number from now on, whose blocks
@@ -66,10 +56,7 @@
 // come before the ROW of another lane. BLOCK_BORN and BLOCK_FREED name single blocks whose events a
 // BOOK counts, with the number of the latest peak that the event has seen (block_records.h).
 //
-// Order. Records of one lane are in the thread's true order: ALLOC and REALLOC are written after
-// the allocator returned, FREE before it is called. STAMP dates the event of the next record
-// (stamp.h). Once several threads have recorded, each allocation and each free has a stamp, and
-// stamps order the events of all lanes. Events without a stamp came before all events with one.
+// Order. Records of one lane are in the thread's true order. Records of several lanes need none.
 #pragma once
 
 #include <stdint.h>
@@ -81,19 +68,10 @@
 enum wire_tag {
     WIRE_PAD = 1,
     WIRE_TICK = 2,
-    WIRE_FREE = 3,
-    WIRE_ALLOC = 4,
-    WIRE_REALLOC = 5,
-    WIRE_ALLOC_LARGE = 6,
-    WIRE_REALLOC_LARGE = 7,
     WIRE_STACK = 8,
     WIRE_MODULE = 9,
     WIRE_TEXT = 10,
-    WIRE_FREE_TEMPORARY = 11,
-    WIRE_REALLOC_TEMPORARY = 12,
-    WIRE_REALLOC_LARGE_TEMPORARY = 13,
     WIRE_MAPPING = 16,
-    WIRE_STAMP = 22,
     WIRE_EVENT = 24,
     WIRE_QUERY = 25,
     WIRE_GREW = 27,

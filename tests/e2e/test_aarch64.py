@@ -3,8 +3,7 @@
 stated ones. Their stacks, named from AArch64's files, equal those of the same programs here.
 
 cairn records a shell. The shell executes the emulator, which is linked statically and so passes
-LD_PRELOAD to the program inside. That program joins the session like any executed image. The two
-have no common clock: stamps are numbers of the session's counter.
+LD_PRELOAD to the program inside. That program joins the session like any executed image.
 """
 import os
 import pathlib
@@ -29,7 +28,7 @@ def record_foreign(record):
     def run(name, *arguments, env=None):
         program = FOREIGN / "programs" / name
         recording = record("/bin/sh", "-c", BECOME, LIBRARY, SYSROOT, program, *arguments,
-                           env={"LD_LIBRARY_PATH": f"{SYSROOT}/lib", "CAIRN_STAMPS": "counter", **(env or {})})
+                           env={"LD_LIBRARY_PATH": f"{SYSROOT}/lib", **(env or {})})
         (image,) = [process for process in recording.report["processes"]
                     if process["executable"] == str(program)]
         return recording, image

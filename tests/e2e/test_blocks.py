@@ -55,7 +55,7 @@ def test_blocks_of_a_stack_are_picked_by_function(scratch):
 
 
 def test_every_row_lists_as_many_blocks_as_it_has(record):
-    """The live map and the sums of rows are computed separately, so each checks the other."""
+    """Words and the sums of rows are computed separately, so each checks the other."""
     recording = record("/usr/bin/python3", "-c", "x = [[i] for i in range(20000)]; del x[::2]",
                        options=["--blocks"], env={"PYTHONMALLOC": "malloc"}, stacks_max=1)
     report = recording.report_json("--blocks")
@@ -103,7 +103,7 @@ def test_blocks_of_threads_are_those_that_a_tracer_saw(record, scratch, threads,
     left.touch()
     truth.write_bytes(bytes(struct.calcsize(TRACER_FORMAT)))
     tracer = {"LD_PRELOAD": str(PROGRAMS / "libheap_tracer.so"), "HEAP_TRACER": str(truth),
-              "HEAP_TRACER_LEFT": str(left), "HEAP_TRACER_OF": "random_heap", "CAIRN_ORDER_PATIENCE": "10000"}
+              "HEAP_TRACER_LEFT": str(left), "HEAP_TRACER_OF": "random_heap"}
     recording = record(PROGRAMS / "random_heap", 7, threads, 12000 // max(threads, 1), how, options=["--blocks", *options],
                        env={**env, **tracer}, is_compared=False)
     report = assert_lists(recording)

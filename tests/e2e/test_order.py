@@ -19,9 +19,6 @@ COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary")
 KINDS = 9  # heap_tracer.h; 0 means unmarked
 TRACER_FORMAT = f"<{KINDS * len(COSTS) + 7}Q"
 HOW = ["c", "cr", "crl", "crs", "crsl", "crf", "r", "crsfl"]
-# A thread may lose its processor inside a realloc for longer than the recorder waits for it. Then the order is
-# guessed, and which block of the address was a temporary one. These tests are about the order that is known.
-PATIENT = {"CAIRN_ORDER_PATIENCE": "10000"}  # ms
 
 
 class Traced:
@@ -45,7 +42,7 @@ def record_traced(record, tmp_path, command):
     truth_path.write_bytes(bytes(struct.calcsize(TRACER_FORMAT)))
     tracer = {"LD_PRELOAD": str(PROGRAMS / "libheap_tracer.so"), "HEAP_TRACER": str(truth_path),
               "HEAP_TRACER_OF": "random_heap"}
-    recording = record(*command, env={**PATIENT, **tracer}, is_compared=False)
+    recording = record(*command, env=tracer, is_compared=False)
     return recording, Traced(truth_path)
 
 
@@ -61,7 +58,6 @@ def draw(number):
 def assert_counts(recording, truth):
     recording.assert_whole()
     totals = recording.totals
-    assert recording.notes["order_timeouts"] == 0
     compared = [cost for cost in COSTS if cost in totals]
     assert {cost: totals[cost] for cost in compared} == {cost: truth.total(cost) for cost in compared}
     assert totals["live_blocks"] == truth.total("allocations") - truth.total("frees")
@@ -114,11 +110,10 @@ def test_calls_of_the_programs_interface_lose_nothing(record, tmp_path, threads,
 def test_an_address_given_away_by_a_realloc_is_of_another_block(record, way):
     """The free by a realloc precedes what other threads do with the address, also where the realloc
     is the first event of its thread, or began before other threads recorded."""
-    env = {**PATIENT, "LD_PRELOAD": str(PROGRAMS / "libhandover_allocator.so")}
+    env = {"LD_PRELOAD": str(PROGRAMS / "libhandover_allocator.so")}
     recording = record(PROGRAMS / "handover", way, env=env, is_compared=False)
     recording.assert_whole()
     found = {name: [recording.costs_within(name).get(cost, 0)
                     for cost in ("allocations", "frees", "temporary", "live_blocks")]
              for name in ("make_old", "make_new")}
     assert found == {"make_old": [1, 1, 0, 0], "make_new": [1, 1, 1, 0]}
-    assert recording.notes["order_timeouts"] == 0

@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
-from test_order import KINDS, PATIENT, SEED, TRACER_FORMAT, Traced, assert_counts
+from test_order import KINDS, SEED, TRACER_FORMAT, Traced, assert_counts
 from waiting import wait_until
 
 RUNS = int(os.environ.get("CAIRN_ORDER_RUNS", "2"))
@@ -36,7 +36,7 @@ class Checker:
         with open(self.words, "wb") as file:
             file.write(WORDS_MAGIC)
             file.truncate(WORDS_FILE_BYTES)
-        self.env = {**PATIENT, "LD_PRELOAD": f"{PROGRAMS / 'libword_checker.so'} {allocator}".strip(),
+        self.env = {"LD_PRELOAD": f"{PROGRAMS / 'libword_checker.so'} {allocator}".strip(),
                     "HEAP_TRACER": str(self.sums), "HEAP_TRACER_OF": "random_heap", "WORD_CHECKER": str(self.words),
                     "WORD_CHECKER_WITHOUT": without}
 

@@ -31,12 +31,12 @@ PROCESSES, LANES = 1024, 4096
 PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (256 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
-MAGIC, VERSION = 0x6E7269616373, 23
-STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 192 // 4, 256 // 8, None
+MAGIC, VERSION = 0x6E7269616373, 24
+STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 128 // 4, 192 // 8, None
 COUNTER_NAMES = re.findall(
     r"^ +X\((\w+),",
     open(os.path.join(os.path.dirname(__file__), "../../src/session/layout.h")).read(), re.M)
-BITMAP = (256 + 8 * len(COUNTER_NAMES) + 63) // 64 * 64 // 8
+BITMAP = (192 + 8 * len(COUNTER_NAMES) + 63) // 64 * 64 // 8
 ENDED_LANES, RECYCLED_LANES = 2 * (BITMAP + 64), 2 * (BITMAP + 64) + 1
 NAMESPACE, MAIN_PID = 36 // 4, 2 * (BITMAP + 64) + (64 + 16 + 4 + 100 + 16 + 4) // 4
 SEEN_PEAK = ((4 * MAIN_PID + 12 + 192 + 63) // 64 * 64 + 3 * 64) // 8  # behind the address and the shared sum
@@ -48,7 +48,7 @@ REGION_BYTES = (4 + 8 + 8 << 14) + (8 << 18) + (8 << 21) + (8 << 23)  # of words
 FILE_BYTES = WORDS_OFFSET + (256 << 10) + 16384 * REGION_BYTES
 LOSSES = COUNTER_NAMES[:COUNTER_NAMES.index("corrupt_counter") + 1]
 
-FOLLOW, CHECK_UNWIND, BOOKS, BLOCKS = 1, 4, 32, 64
+FOLLOW, CHECK_UNWIND, BLOCKS = 1, 4, 32
 RUNNING, ENDED, ABANDONED = 1, 2, 3
 FORKED, OWN_ALLOCATOR, OF_ALL = 1, 2, 16 | 64  # each notes its exit, and tells what its environment has
 PAD, TICK, STACK, MODULE, TEXT, MAPPING, GREW = 1, 2, 8, 9, 10, 16, 27
@@ -321,7 +321,7 @@ class Session:
         view = memoryview(self.bytes)
         self.u64, self.u32 = view.cast("Q"), view.cast("I")
         self.u64[SEEN_PEAK] = NO_BIRTH_IS_LATER
-        struct.pack_into("<QIIQIII", self.bytes, 0, MAGIC, version, flags | BOOKS | BLOCKS, SESSION_BYTES,
+        struct.pack_into("<QIIQIII", self.bytes, 0, MAGIC, version, flags | BLOCKS, SESSION_BYTES,
                          max_frames, os.getpid(), RUNNING)
         self.socket_name = f"cairn-test-{os.getpid()}-{self.fd}-{id(self):x}"
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -400,10 +400,9 @@ class Session:
             self.processes.append(self.by_slot[index])
         return self.by_slot[index]
 
-    def stamps_of(self, index):
-        """When a process joined and when it began to exit; 0: that was not noted."""
-        return [struct.unpack_from("<Q", self.bytes, PROCESS_OFFSET + 64 * index + at)[0]
-                for at in (24, 56)]
+    def exit_ms_of(self, index):
+        """When a process began to exit; 0: that was not noted."""
+        return struct.unpack_from("<Q", self.bytes, PROCESS_OFFSET + 64 * index + 24)[0]
 
     def drain_lanes(self):
         for index in range(PROCESSES):

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 // draw_history: makes a recording of events that follow from a seed, as the recorder does.
 //
-//   draw_history OUT SEED EVENTS SHIFT
+//   draw_history OUT SEED EVENTS LEVEL
 //
 // Two processes with three threads each allocate, free and move blocks, and map memory. One process
-// executes another program; then both end. SHIFT above 0: some blocks stand for up to 1 << SHIFT
-// blocks each. The same arguments give the same recording on every machine.
+// executes another program; then both end. LEVEL above 0: some blocks are chosen by a level of
+// sampling (sampling_level.h) up to that. The same arguments give the same recording on every
+// machine.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/aggregator.h"
-#include "aggregate/block_list.h"
+#include "aggregate/test_support/test_heap.h"
 #include "base/compiler.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/aggregator_snapshot.h"
 #include "recording/write/recording_writer.h"
+#include "session/books/sampling_level.h"
 
 enum {
     PROCESSES = 2,
@@ -35,13 +36,14 @@ struct thread {
 struct history {
     struct aggregator aggregator;
     struct block_list blocks;
+    struct test_heap heap;
     struct aggregator_process *processes[PROCESSES];
     struct thread threads[PROCESSES][THREADS];
     bool is_live[PROCESSES][ADDRESSES];
     uint32_t nodes[NODES];
     uint64_t random;
     uint64_t now_ms;
-    uint64_t stamp;
+    uint64_t number;            // of the latest event
     uint64_t scope_peaks_bytes; // added up
     uint32_t level;
 };
@@ -106,12 +108,11 @@ static void begin_process(struct history *h, uint32_t at, uint32_t flags)
 static void end_process(struct history *h, uint32_t at)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
-        aggregator_thread_end(&h->aggregator, &h->threads[at][i].state, 0,
+        aggregator_thread_end(&h->aggregator, &h->threads[at][i].state,
                               h->aggregator.totals.now_ms);
     }
     h->processes[at]->record.exit_status = (int32_t)at;
-    expect_ok(aggregator_process_end(&h->aggregator, h->processes[at],
-                                     &(struct aggregator_process_ending){.end_ms = h->now_ms}));
+    expect_ok(test_heap_end_process(&h->heap, h->processes[at], h->now_ms));
 }
 
 static uint64_t address_of(uint64_t index)
@@ -133,31 +134,34 @@ static uint32_t draw_row(struct history *h, struct thread *thread)
 
 static void allocate(struct history *h, struct thread *thread, uint64_t address)
 {
-    struct aggregator *a = &h->aggregator;
     const uint32_t row = draw_row(h, thread);
     const uint64_t size = draw_size(h);
-    const bool is_chosen = below(h, 10) < 5 && h->level > 0;
-    a->budget.level = is_chosen ? (uint32_t)below(h, h->level + 1) : 0;
-    a->budget.samples_alone = true;
-    expect_ok(aggregator_allocate(a, &thread->state, address, row, size));
+    const bool has_level = below(h, 10) < 5 && h->level > 0;
+    const uint64_t interval = sampling_interval(has_level ? (uint32_t)below(h, h->level + 1) : 0);
+    const uint64_t weight = block_weight(size, interval);
+    struct aggregator_sampling *sampling = &h->aggregator.sampling;
+    sampling->lane_interval_bytes = max_u64(sampling->lane_interval_bytes, interval);
     thread->latest = address;
+    if (weight > 1 && below(h, weight) != 0) {
+        sampling->unsampled_allocations++;
+        sampling->unsampled_bytes += size;
+        return;
+    }
+    expect_ok(test_heap_choose(&h->heap, &thread->state, address, row, size, (uint32_t)weight));
 }
 
 static void take(struct history *h, struct thread *thread, uint64_t address, uint64_t new_address)
 {
-    struct aggregator *a = &h->aggregator;
     const bool is_temporary = thread->latest == address;
     thread->latest = new_address;
     if (new_address == 0) {
-        expect_ok(aggregator_free(a, &thread->state, address, is_temporary));
+        expect_ok(test_heap_free(&h->heap, &thread->state, address, is_temporary));
         return;
     }
-    const struct aggregator_move move = {.from = address,
-                                         .to = new_address,
-                                         .size_bytes = draw_size(h),
-                                         .row = draw_row(h, thread),
-                                         .is_temporary = is_temporary};
-    expect_ok(aggregator_reallocate(a, &thread->state, &move));
+    const uint64_t size = draw_size(h);
+    const struct test_block moved = {
+        .address = new_address, .size_bytes = size, .row = draw_row(h, thread)};
+    expect_ok(test_heap_move(&h->heap, &thread->state, address, is_temporary, &moved));
 }
 
 static void use_block(struct history *h, uint32_t at, struct thread *thread)
@@ -191,23 +195,13 @@ static void map_memory(struct history *h, uint32_t at)
     const bool unmaps = below(h, 3) == 0;
     const struct wire_mapping what = {.address = unmaps ? 0 : place,
                                       .size_bytes = unmaps ? 0 : pages * 4096,
-                                      .number = h->stamp,
+                                      .number = h->number,
                                       .old_address = unmaps ? place : 0,
                                       .old_size_bytes = unmaps ? pages * 4096 : 0,
-                                      .old_number = unmaps ? h->stamp : 0,
+                                      .old_number = unmaps ? h->number : 0,
                                       .kind = 1 + (uint32_t)below(h, WIRE_MAPPING_SAME)};
     expect_ok(
         aggregator_mapping(&h->aggregator, h->processes[at], &what, h->nodes[below(h, NODES)]));
-}
-
-// What threads report about blocks that they have not sent, and since when.
-static void report_unsent(struct history *h, struct thread *thread)
-{
-    struct aggregator *a = &h->aggregator;
-    aggregator_clear_holds(a);
-    aggregator_add_hold(a, h->now_ms - below(h, 2));
-    aggregator_add_hold(a, UINT64_MAX);
-    aggregator_thread_rests(a, &thread->state, thread->state.stamp);
 }
 
 // Begin or end a scope in which a thread's peak is followed.
@@ -228,7 +222,7 @@ static void advance(struct history *h, struct thread *thread)
     if (below(h, 8) == 0) {
         h->now_ms += below(h, 40);
     }
-    thread->state.stamp = ++h->stamp;
+    h->number++;
     expect_ok(aggregator_tick(&h->aggregator, h->now_ms));
     if (thread->state.tick_ms < h->now_ms) {
         thread->state.tick_ms = h->now_ms;
@@ -249,7 +243,7 @@ static void step_of(struct history *h, uint32_t at)
                                    below(h, 50)));
         break;
     case 2: // of a block that nobody allocated
-        expect_ok(aggregator_free(&h->aggregator, &thread->state, 0x77, false));
+        expect_ok(test_heap_free(&h->heap, &thread->state, 0x77, false));
         thread->latest = 0;
         break;
     case 3:
@@ -260,9 +254,6 @@ static void step_of(struct history *h, uint32_t at)
         }
         break;
     case 4:
-        report_unsent(h, thread);
-        break;
-    case 5:
         follow_peak(h, thread);
         break;
     default:
@@ -327,19 +318,21 @@ int main(int argc, char **argv)
 {
     static struct history h;
     if (argc != 5) {
-        (void)fprintf(stderr, "usage: draw_history OUT SEED EVENTS SHIFT\n");
+        (void)fprintf(stderr, "usage: draw_history OUT SEED EVENTS LEVEL\n");
         return 2;
     }
     h.random = strtoull(argv[2], NULL, 10);
     h.level = (uint32_t)strtoul(argv[4], NULL, 10);
     h.now_ms = 1;
-    h.stamp = 1;
-    expect_ok(aggregator_init(&h.aggregator, 1));
+    h.number = 1;
+    expect_ok(aggregator_init(&h.aggregator));
     h.blocks = (struct block_list){.seed = 1, .rows = &h.aggregator.totals.rows};
-    observer_add(&h.aggregator.observers, block_list_observer(&h.blocks));
+    h.aggregator.budget.samples_alone = true;
+    h.heap = (struct test_heap){.aggregator = &h.aggregator, .list = &h.blocks};
     play(&h, strtoull(argv[3], NULL, 10));
     (void)printf("peaks of scopes: %llu bytes\n", (unsigned long long)h.scope_peaks_bytes);
     save(&h, argv[1], (char *[]){argv[2], argv[3], NULL});
+    test_heap_release(&h.heap);
     block_list_release(&h.blocks);
     aggregator_release(&h.aggregator);
     return 0;

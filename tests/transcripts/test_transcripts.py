@@ -41,8 +41,8 @@ FOREIGN = ["import_dhat/heap", "import_dhat/adhoc.json", "import_massif/millisec
            "import_heaptrack/interpreted", "import_heaptrack/raw", "import_heaptrack/freed_as_another",
            "import_pprof/go", "import_pprof/converted"]
 # Arguments of draw_history, and the sum of peaks that it prints.
-HISTORIES = {"short": ("3 300 0", 0), "long": ("7 20000 0", 39994521),
-             "estimated": ("9 300 5", 540295), "long_estimated": ("11 20000 6", 46515032)}
+HISTORIES = {"short": ("3 300 0", 0), "long": ("7 20000 0", 40798772),
+             "estimated": ("4 300 5", 690083), "long_estimated": ("11 20000 6", 49953533)}
 BYTES_MAX = {"kinds": 3000}  # that are shown of an output, by transcript
 BYTES_MAX_ELSE = 12000
 # Recordings without allocations, and why.

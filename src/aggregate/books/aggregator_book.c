@@ -143,8 +143,7 @@ static void count_totals(struct aggregator *aggregator,
     heap_totals_lower(totals, sums->frees, sums->freed_bytes);
     process->live_bytes += sums->allocated_bytes - sums->freed_bytes;
     process->book_ms = totals->now_ms;
-    process->book_blocks += sums->allocations - sums->frees;
-    process->book_bytes += sums->allocated_bytes - sums->freed_bytes;
+    process->live_blocks += sums->allocations - sums->frees;
 }
 
 // Tell the scopes in which the row's thread follows its peak. While it has one, its entries have

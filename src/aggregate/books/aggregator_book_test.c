@@ -49,7 +49,7 @@ static void open_world(struct world *w)
 {
     const struct rec_process what = {.pid = 100, .parent_pid = 1};
     *w = (struct world){0};
-    assert_int_equal(aggregator_init(&w->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&w->aggregator), ERR_OK);
     assert_int_equal(aggregator_process_begin(&w->aggregator, &what, &w->process), ERR_OK);
     aggregator_thread_begin(&w->owner, w->process, 0, 100, 0);
     aggregator_thread_begin(&w->other, w->process, 1, 101, 0);

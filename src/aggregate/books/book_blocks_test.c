@@ -76,7 +76,7 @@ static struct trial *open_trial(uint64_t seed, uint64_t start_ms)
     t->random = seed * 0x9e3779b97f4a7c15u;
     t->now_ms = start_ms;
     memset(t->at, -1, sizeof(t->at));
-    assert_int_equal(aggregator_init(&t->aggregator, 3), ERR_OK);
+    assert_int_equal(aggregator_init(&t->aggregator), ERR_OK);
     t->list = (struct block_list){.seed = 11, .rows = &t->aggregator.totals.rows};
     t->blocks.list = &t->list;
     t->aggregator.blocks = &t->blocks;

@@ -149,20 +149,3 @@ void peak_scopes_freed(
     }
     put_off(t, tick_ms, bytes);
 }
-
-static enum err observe_event(void *context, const struct observed_event *what)
-{
-    struct peak_scopes *scopes = context;
-    const struct rec_event *event = &what->event;
-    if (event->kind == REC_EVENT_ALLOCATION) {
-        peak_scopes_allocated(scopes, event->thread, event->time_ms, what->bytes);
-    } else if (what->block != NULL) {
-        peak_scopes_freed(scopes, what->owner, event->thread, event->time_ms, what->bytes);
-    }
-    return ERR_OK;
-}
-
-struct observer peak_scopes_observer(struct peak_scopes *scopes)
-{
-    return (struct observer){.context = scopes, .observe = observe_event};
-}

@@ -13,7 +13,6 @@
 
 #include <stdint.h>
 
-#include "aggregate/live_blocks/observer.h"
 #include "base/err.h"
 #include "host/containers/map_u64.h"
 #include "host/containers/vec.h"
@@ -74,6 +73,3 @@ void peak_scopes_allocated(struct peak_scopes *scopes,
                            uint64_t bytes);
 void peak_scopes_freed(
     struct peak_scopes *scopes, uint32_t owner, uint32_t by, uint64_t tick_ms, uint64_t bytes);
-
-// Return an observer that counts each allocation and free in `scopes`.
-struct observer peak_scopes_observer(struct peak_scopes *scopes);

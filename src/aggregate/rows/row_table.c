@@ -16,7 +16,6 @@ void row_table_release(struct row_table *table)
     row_extra_vec_release(&table->extras);
     id_index_release(&table->index);
     u32_vec_release(&table->latest_of_nodes);
-    u64_vec_release(&table->weighted);
     cell_table_release(&table->cells);
     cohort_table_release(&table->cohorts);
 }
@@ -26,8 +25,7 @@ size_t row_table_bytes(const struct row_table *table)
     size_t bytes = table->rows.cap * sizeof(struct rec_row) +
                    table->extras.cap * sizeof(struct row_extra) +
                    (table->index.slot_count + table->latest_of_nodes.cap) * sizeof(uint32_t) +
-                   table->weighted.cap * sizeof(uint64_t) + cell_table_bytes(&table->cells) +
-                   cohort_table_bytes(&table->cohorts);
+                   cell_table_bytes(&table->cells) + cohort_table_bytes(&table->cohorts);
     for (size_t i = 0; i < table->extras.len; i++) {
         bytes += bucket_set_bytes(&table->extras.items[i].histograms[ROW_ALLOCATED]) +
                  bucket_set_bytes(&table->extras.items[i].histograms[ROW_FREED]);
@@ -89,7 +87,7 @@ enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, 
 
 static struct bucket_set *histogram_of(struct row_extra *extra, const struct row_note *note)
 {
-    return &extra->histograms[note->change == ROW_FREED || note->change == ROW_FREED_MORE];
+    return &extra->histograms[note->change == ROW_FREED];
 }
 
 // Prefetch the count of `note`; its row is in the cache.
@@ -166,37 +164,6 @@ static enum err count_temporary(struct row_table *table, const struct row_note *
     return ERR_OK;
 }
 
-// It has the bucket of the previous note.
-static NOINLINE enum err count_more(struct row_table *table, const struct row_note *note)
-{
-    struct rec_row *row = table->rows.items + note->row;
-    struct row_extra *extra = table->extras.items + note->row;
-    const bool is_free = note->change == ROW_FREED_MORE;
-    const uint64_t bytes = note->count * note->size_bytes;
-    TRY(cell_table_touch(&table->cells, &extra->cells, row, row_table_step(table)));
-    bucket_set_add_more(histogram_of(extra, note), note->bucket, note->count, bytes);
-    *(is_free ? &row->frees : &row->allocations) += note->count;
-    *(is_free ? &row->freed_bytes : &row->allocated_bytes) += bytes;
-    const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
-    row->own_peak_bytes = max_u64(row->own_peak_bytes, live_bytes);
-    return ERR_OK;
-}
-
-static enum err count_other(struct row_table *table, const struct row_note *note)
-{
-    switch ((enum row_change)note->change) {
-    case ROW_ALLOCATED:
-    case ROW_FREED:
-        break; // count_block
-    case ROW_WAS_TEMPORARY:
-        return count_temporary(table, note);
-    case ROW_ALLOCATED_MORE:
-    case ROW_FREED_MORE:
-        return count_more(table, note);
-    }
-    return ERR_OK;
-}
-
 enum err row_table_count(struct row_table *table)
 {
     const uint32_t count = table->note_count;
@@ -210,51 +177,12 @@ enum err row_table_count(struct row_table *table)
         const struct row_note *note = table->notes + i;
         const enum err err = LIKELY(note->change <= ROW_FREED)
                                  ? row_table_count_block(table, note, step)
-                                 : count_other(table, note);
+                                 : count_temporary(table, note);
         if (UNLIKELY(err != ERR_OK)) { // the others still count
             result = result == ERR_OK ? err : result;
         }
     }
     return result;
-}
-
-enum err
-row_table_allocated_more(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t more)
-{
-    struct u64_vec *weighted = &table->weighted;
-    if (row / 64 >= weighted->len) {
-        TRY(u64_vec_resize(weighted, (size_t)row / 64 + 1));
-    }
-    weighted->items[row / 64] |= (uint64_t)1 << row % 64;
-    struct row_note *note = row_table_note(table, row);
-    note->size_bytes = size_bytes;
-    note->count = more;
-    note->change = ROW_ALLOCATED_MORE;
-    note->bucket = (uint16_t)rec_bucket_of(size_bytes);
-    return row_table_noted(table);
-}
-
-enum err row_table_freed_more(struct row_table *table,
-                              uint32_t row,
-                              uint64_t size_bytes,
-                              uint64_t lifetime_ms,
-                              uint32_t born_slice,
-                              uint32_t more)
-{
-    const struct rec_cohort cohort = {.row = row,
-                                      .born_slice = born_slice >> table->cohort_shift,
-                                      .freed_slice = table->slice >> table->cohort_shift,
-                                      .blocks = more,
-                                      .bytes = more * size_bytes};
-    if (cohort.born_slice < cohort.freed_slice) {
-        TRY(cohort_table_add_more(&table->cohorts, &cohort));
-    }
-    struct row_note *note = row_table_note(table, row);
-    note->size_bytes = size_bytes;
-    note->count = more;
-    note->change = ROW_FREED_MORE;
-    note->bucket = (uint16_t)rec_bucket_of(lifetime_ms);
-    return row_table_noted(table);
 }
 
 static void merge_cells(struct row_table *table, uint32_t shift)
@@ -347,16 +275,6 @@ join_rows(struct row_table *table, uint32_t into, struct rec_row *row, struct ro
     return ERR_OK;
 }
 
-static void move_weighted(struct row_table *table, uint32_t from, uint32_t to)
-{
-    uint64_t *words = table->weighted.items;
-    if (from / 64 >= table->weighted.len || (words[from / 64] >> from % 64 & 1) == 0) {
-        return;
-    }
-    words[from / 64] &= ~((uint64_t)1 << from % 64);
-    words[to / 64] |= (uint64_t)1 << to % 64; // not after `from`
-}
-
 enum err row_table_join(struct row_table *table, uint32_t *rows)
 {
     const size_t count = table->rows.len;
@@ -376,7 +294,6 @@ enum err row_table_join(struct row_table *table, uint32_t *rows)
             table->rows.items[table->rows.len++] = row;
             table->extras.items[table->extras.len++] = extra;
         }
-        move_weighted(table, (uint32_t)i, id);
         rows[i] = id;
     }
     return cohort_table_renumber(&table->cohorts, rows);

@@ -37,8 +37,6 @@ enum row_change {
     ROW_ALLOCATED,
     ROW_FREED,
     ROW_WAS_TEMPORARY,
-    ROW_ALLOCATED_MORE, // the sampling weight of the previous note, minus 1
-    ROW_FREED_MORE,
 };
 
 struct row_extra {
@@ -73,11 +71,10 @@ struct row_table {
     struct u32_vec latest_of_nodes;
     struct cell_table cells;
     struct cohort_table cohorts;
-    struct u64_vec weighted; // a bit for each row with a block of a sampling weight above 1, ever
-    uint64_t peak_number;    // number of peaks so far; the caller increments it
-    uint32_t slice;          // the current time slice
-    uint32_t cell_shift;     // a cell covers 1 << cell_shift slices
-    uint32_t cohort_shift;   // a cohort step covers 1 << cohort_shift slices; at least cell_shift
+    uint64_t peak_number;  // number of peaks so far; the caller increments it
+    uint32_t slice;        // the current time slice
+    uint32_t cell_shift;   // a cell covers 1 << cell_shift slices
+    uint32_t cohort_shift; // a cohort step covers 1 << cohort_shift slices; at least cell_shift
     // The limits of cells and cohorts. An eighth of the number of rows is added to each. Few rows
     // have a lower limit of cells: 3/16 of cells_max, and three a row.
     size_t cells_max;
@@ -220,53 +217,6 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
     note->bucket = (uint16_t)lifetime;
     return row_table_noted(table);
 }
-
-// Count an allocation or a free at once: as row_table_allocated and row_table_freed, which note
-// it. All notes have been counted.
-ALWAYS_INLINE MUST_USE enum err
-row_table_count_allocated(struct row_table *table, uint32_t row, uint64_t size_bytes)
-{
-    const struct row_note note = {.size_bytes = size_bytes,
-                                  .peak_number = table->peak_number,
-                                  .row = row,
-                                  .change = ROW_ALLOCATED,
-                                  .bucket = (uint16_t)rec_bucket_of(size_bytes)};
-    return row_table_count_block(table, &note, row_table_step(table));
-}
-
-ALWAYS_INLINE MUST_USE enum err row_table_count_freed(struct row_table *table,
-                                                      uint32_t row,
-                                                      uint64_t size_bytes,
-                                                      uint32_t lifetime,
-                                                      uint32_t born_slice)
-{
-    TRY(row_table_outlived(table, row, size_bytes, born_slice));
-    const struct row_note note = {.size_bytes = size_bytes,
-                                  .peak_number = table->peak_number,
-                                  .row = row,
-                                  .change = ROW_FREED,
-                                  .bucket = (uint16_t)lifetime};
-    return row_table_count_block(table, &note, row_table_step(table));
-}
-
-// Return whether any block of the row has had a sampling weight above 1.
-static inline bool row_table_is_weighted(const struct row_table *table, uint32_t row)
-{
-    return row / 64 < table->weighted.len && (table->weighted.items[row / 64] >> row % 64 & 1) != 0;
-}
-
-// Add `more` blocks to the latest allocation, which has a sampling weight.
-enum err
-row_table_allocated_more(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t more)
-    MUST_USE;
-
-// Add blocks to the latest free of this row and these times.
-enum err row_table_freed_more(struct row_table *table,
-                              uint32_t row,
-                              uint64_t size_bytes,
-                              uint64_t lifetime_ms,
-                              uint32_t born_slice,
-                              uint32_t more) MUST_USE;
 
 // Note that `count` allocations of the row, of size_bytes each, turned out to be temporary.
 static inline MUST_USE enum err

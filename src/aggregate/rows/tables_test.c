@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The recorder's small tables: stacks, rows, histograms, threads, pending frees, the index of ids.
+// The recorder's small tables: stacks, rows, histograms, threads, the index of ids.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "aggregate/live_blocks/pending_frees.h"
 #include "aggregate/rows/bucket_set.h"
 #include "aggregate/rows/realloc_table.h"
 #include "aggregate/rows/row_table.h"
@@ -222,96 +221,6 @@ static void beyond_the_cap_threads_take_over_ended_ones_of_their_name(void **sta
     thread_table_release(&table);
 }
 
-static void a_pending_free_is_taken_by_an_allocation_that_came_first(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *name;
-        uint64_t address;
-        uint64_t stamp;
-        bool want;
-    } cases[] = {
-        {"another address", 0x2000, 50, false},
-        {"after the free", 0x1000, 101, false},
-        {"at the same moment: it is not after", 0x1000, 100, false},
-        {"before the free", 0x1000, 99, true},
-        {"before all stamps", 0x1000, 0, true},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        print_message("%s\n", cases[i].name);
-        struct pending_frees w = {0};
-        uint64_t expired = 0;
-        assert_int_equal(pending_frees_add(&w, 0x1000, 5, 100, &expired), ERR_OK);
-        assert_int_equal(pending_frees_take(&w, cases[i].address, cases[i].stamp), cases[i].want);
-        assert_int_equal(w.count, !cases[i].want);
-        assert_int_equal(pending_frees_expire(&w, 5 + PENDING_TICKS), 0);
-        assert_int_equal(pending_frees_expire(&w, 6 + PENDING_TICKS), !cases[i].want);
-        pending_frees_release(&w);
-    }
-}
-
-// In any order of arrival.
-static void the_first_free_after_an_allocation_is_taken(void **state)
-{
-    (void)state;
-    struct pending_frees w = {0};
-    uint64_t expired = 0;
-    static const uint64_t stamps[] = {300, 100, 200};
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(pending_frees_add(&w, 0x1000, 5, stamps[i], &expired), ERR_OK);
-    }
-    assert_true(pending_frees_take(&w, 0x1000, 150));  // 200
-    assert_true(pending_frees_take(&w, 0x1000, 150));  // 300
-    assert_false(pending_frees_take(&w, 0x1000, 150)); // 100 was before
-    assert_true(pending_frees_take(&w, 0x1000, 0));
-    assert_int_equal(w.count, 0);
-    assert_int_equal(map_u64_count(&w.by_address), 0);
-    pending_frees_release(&w);
-}
-
-static void pending_frees_are_bounded_and_none_is_forgotten(void **state)
-{
-    (void)state;
-    struct pending_frees w = {0};
-    uint64_t random = 17;
-    uint64_t added = 0;
-    uint64_t taken = 0;
-    uint64_t expired = 0;
-    for (uint64_t i = 0; i < 600000; i++) {
-        uint64_t address = next_random(&random) % 300000;
-        uint64_t tick = i / 50000;
-        if (next_random(&random) % 4 != 0) {
-            assert_int_equal(pending_frees_add(&w, address, tick, 1, &expired), ERR_OK);
-            added++;
-        } else {
-            taken += pending_frees_take(&w, address, 0);
-        }
-        if (i % 100000 == 0) {
-            expired += pending_frees_expire(&w, tick);
-        }
-        assert_true(w.queue.len - w.first <= PENDING_MAX);
-    }
-    assert_int_equal(w.count, added - taken - expired);
-    assert_true(taken > 0 && expired > 0);
-    expired += pending_frees_expire(&w, UINT64_MAX);
-    assert_int_equal(added, taken + expired);
-    assert_int_equal(map_u64_count(&w.by_address), 0);
-    pending_frees_release(&w);
-}
-
-static void one_address_freed_for_ever_does_not_grow_a_chain(void **state)
-{
-    (void)state;
-    struct pending_frees w = {0};
-    uint64_t expired = 0;
-    for (int i = 0; i < 300000; i++) {
-        assert_int_equal(pending_frees_add(&w, 0x1000, 1, 1, &expired), ERR_OK);
-    }
-    assert_true(w.count < 100);
-    assert_int_equal(expired + w.count, 300000);
-    pending_frees_release(&w);
-}
-
 // Rows 3 and 9 become one, and keep their sums.
 static void reallocs_of_joined_rows_are_added(void **state)
 {
@@ -357,10 +266,6 @@ int main(void)
         cmocka_unit_test(the_memory_of_rows_includes_their_histograms),
         cmocka_unit_test(what_is_unknown_is_in_no_histogram),
         cmocka_unit_test(beyond_the_cap_threads_take_over_ended_ones_of_their_name),
-        cmocka_unit_test(a_pending_free_is_taken_by_an_allocation_that_came_first),
-        cmocka_unit_test(the_first_free_after_an_allocation_is_taken),
-        cmocka_unit_test(pending_frees_are_bounded_and_none_is_forgotten),
-        cmocka_unit_test(one_address_freed_for_ever_does_not_grow_a_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

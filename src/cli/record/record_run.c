@@ -352,9 +352,7 @@ static void record_with(const struct record_settings *settings,
     options.tells_runtimes = !settings->is_quiet; // it is no error
     options.follow_children = !settings->no_children;
     options.check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1");
-    options.counts_stamps = variable_is("CAIRN_STAMPS", "counter");
     options.sample_seed = variable_number("CAIRN_SAMPLE_SEED");
-    options.patience_ms = variable_number("CAIRN_ORDER_PATIENCE");
     options.callbacks = (struct recorder_callbacks){.context = run,
                                                     .output_path = output_path,
                                                     .log = say_sentence,

@@ -17,6 +17,8 @@
 #include "base/err.h"
 #include "inject/agent_image.h"
 #include "inject/code/relocate.h"
+#include "session/books/block_words.h"
+#include "session/books/book_layout.h"
 #include "session/layout.h"
 
 enum {
@@ -37,6 +39,7 @@ static struct fixture {
     struct agent_page *page;
     struct agent_attachment *attachment;
     struct session_header *session;
+    struct words_file *words;
     uint8_t *near;      // of this program's text
     uint8_t *near_libc; // of libc's
     struct patched patched[PATCHES_MAX];
@@ -75,18 +78,25 @@ static void map_session(void)
 {
     const int fd = memfd_create("session", MFD_CLOEXEC);
     require(fd >= 0, "memory for the session");
-    require(ftruncate(fd, (off_t)SESSION_BYTES) == 0, "the session's size");
+    require(ftruncate(fd, (off_t)SESSION_FILE_BYTES_MAX) == 0, "the session's size");
     f.session = mmap(NULL, SESSION_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     require(f.session != MAP_FAILED &&
                 mprotect(f.session, SESSION_LANES_OFFSET, PROT_READ | PROT_WRITE) == 0,
             "the session");
-    (void)close(fd); // the mapping keeps it
+    f.words = mmap(NULL, WORDS_FILE_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd,
+                   (off_t)SESSION_WORDS_OFFSET);
+    require(f.words != MAP_FAILED &&
+                mprotect(f.words, WORDS_HEADER_BYTES, PROT_READ | PROT_WRITE) == 0,
+            "the words");
+    (void)close(fd); // the mappings keep it
+    f.words->magic = WORDS_MAGIC;
+    f.session->flags = SESSION_BLOCKS;
+    atomic_store(&f.session->seen_peak, UINT32_MAX); // no birth is later, so each block is told
     f.session->magic = SESSION_MAGIC;
     f.session->version = SESSION_VERSION;
     f.session->session_bytes = SESSION_BYTES;
     f.session->max_frames = 64;
     f.session->recorder_pid = (uint32_t)getpid();
-    f.session->stamp_source = STAMPS_OF_COUNTER;
     atomic_store(&f.session->state, SESSION_RUNNING);
 }
 
@@ -202,6 +212,7 @@ struct agent_page *agent_here_begin(void)
     f.page->attachment = (uint64_t)f.attachment;
     f.page->process_page = (uint64_t)zeroed(AGENT_PROCESS_PAGE_BYTES);
     f.page->session = (uint64_t)f.session;
+    f.page->words = (uint64_t)f.words;
     f.page->pid = (uint32_t)getpid();
     atomic_store(&f.page->enabled, 1);
     return f.page;
@@ -258,26 +269,21 @@ static size_t words_of(uint64_t head)
     switch (head & 0xff) {
     case WIRE_PAD:
         return head >> 8;
-    case WIRE_ALLOC:
     case WIRE_GREW:
         return 2;
-    case WIRE_ALLOC_LARGE:
-    case WIRE_REALLOC:
-    case WIRE_REALLOC_TEMPORARY:
-        return 3;
-    case WIRE_REALLOC_LARGE:
-    case WIRE_REALLOC_LARGE_TEMPORARY:
-        return 4;
+    case WIRE_BOOK:
+        return book_record_words(head);
+    case WIRE_BLOCK_BORN:
+    case WIRE_BLOCK_FREED:
+        return WIRE_BLOCK_WORDS;
     case WIRE_MODULE:
         return 4 + ((head >> 24 & 0xff) + 7) / 8 + ((head >> 32 & 0xffff) + 7) / 8;
     case WIRE_STACK:
         return 2 + (head >> 8 & 0xff);
     case WIRE_TEXT:
         return 1 + ((head >> 24 & 0xffff) + 7) / 8;
-    case WIRE_FREE:
-    case WIRE_FREE_TEMPORARY:
     case WIRE_TICK:
-    case WIRE_STAMP:
+    case WIRE_ROW:
         return 1;
     default:
         require(false, "a record of an unknown kind");
@@ -322,4 +328,15 @@ void agent_here_take(struct records *out)
             take_records(session_lane(f.session, i), out);
         }
     }
+}
+
+uint64_t agent_here_unknown_frees(void)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < SESSION_MAX_LANES; i++) {
+        if ((atomic_load(&f.session->lane_bitmap[i / 64]) >> i % 64 & 1) != 0) {
+            count += atomic_load(&session_lane(f.session, i)->unknown_frees);
+        }
+    }
+    return count;
 }

@@ -44,6 +44,9 @@ void agent_here_unpatch(uint32_t index);
 // Take what all threads have sent since the last call.
 void agent_here_take(struct records *out);
 
+// Return how many frees the threads have counted of blocks whose allocations no hook has seen.
+uint64_t agent_here_unknown_frees(void);
+
 // Whether a frame of a STACK is that address of this program.
 bool agent_here_is_frame(uint64_t frame, const char *pc);
 

@@ -82,7 +82,7 @@ static void play(const struct request_case *c)
     CLEANUP(aggregator_release) struct aggregator aggregator = {0};
     struct run_control control;
     uint64_t now_ms = 0;
-    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator), ERR_OK);
     assert_int_equal(run_control_init(&control, &c->options, &session, &aggregator), ERR_OK);
     for (size_t i = 0; c->requests[i] != '\0'; i++) {
         struct err_info info = {0};

@@ -12,7 +12,6 @@
 #include "base/minmax.h"
 #include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_lane.h"
-#include "recorder/ingest/drain_limit.h"
 #include "recorder/ingest/drain_names.h"
 #include "recorder/ingest/drain_process.h"
 #include "recorder/ingest/drain_queries.h"
@@ -21,7 +20,6 @@
 enum {
     ANY_SLOT = SESSION_MAX_PROCESSES,
     STABLE_NS = 1000000,
-    LOOKS_MAX = 16,         // at threads without events, in a pass
     THREAD_CHECK_MS = 1000, // interval of the checks whether the lanes' threads still live
     CHECKS_MAX = 64,        // of them, in a pass
     FULL_PASS_MS = 16,      // at most, between two passes that look at each lane
@@ -35,7 +33,6 @@ enum err drain_init(struct drain *drain,
 {
     drain->session = session;
     drain->aggregator = aggregator;
-    drain->pending_stamp = UINT64_MAX;
     drain->main_slot = SESSION_MAX_PROCESSES;
     drain->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (drain->epoll < 0) {
@@ -91,8 +88,7 @@ enum err drain_merge_stacks(struct drain *drain)
     CLEANUP(stack_slots_vec_release) struct stack_slots_vec lanes = {0};
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct lane_dictionary *dictionary = &drain->lanes[drain->active[i]]->reader.dictionary;
-        TRY(stack_slots_vec_push(
-            &lanes, (struct stack_slots){.nodes = &dictionary->nodes, .rows = &dictionary->rows}));
+        TRY(stack_slots_vec_push(&lanes, (struct stack_slots){.nodes = &dictionary->nodes}));
     }
     for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         struct aggregator_process *process = drain->processes[slot].aggregator;
@@ -166,11 +162,6 @@ enum err drain_find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     return ERR_OK;
 }
 
-static bool is_of_earlier_image(const struct drain *drain, const struct drain_lane *lane)
-{
-    return drain->processes[lane->process].is_replaced;
-}
-
 // Return how many of the active lanes this pass looks at.
 static uint32_t lanes_of_pass(const struct drain *drain)
 {
@@ -186,8 +177,7 @@ static void choose_lanes(struct drain *drain, uint32_t ended, bool is_last)
     const bool has_news = wake != drain->full_wake || ended != drain->full_ended ||
                           drain->has_begun || drain->has_unknown || drain->has_dead ||
                           drain->has_found_dead || drain->has_queries;
-    drain->is_full = !drain_books_are_kept(drain) || has_news || is_last ||
-                     drain->clock_ms >= drain->busy_ms + CALM_MS ||
+    drain->is_full = has_news || is_last || drain->clock_ms >= drain->busy_ms + CALM_MS ||
                      drain->clock_ms >= drain->full_ms + FULL_PASS_MS;
     if (drain->is_full) {
         drain->full_ms = drain->clock_ms;
@@ -200,7 +190,7 @@ static void choose_lanes(struct drain *drain, uint32_t ended, bool is_last)
 // After a full pass: sort the lanes into those that are awake and those that rest.
 static void part_lanes(struct drain *drain)
 {
-    if (!drain->is_full || !drain_books_are_kept(drain)) {
+    if (!drain->is_full) {
         return;
     }
     drain->awake_count = 0;
@@ -213,33 +203,31 @@ static void part_lanes(struct drain *drain)
     }
 }
 
-// Read how far each lane has been written; note the unread ones.
-static void snapshot_lanes(struct drain *drain)
+// Read how far each lane has been written. Return whether any has unread records.
+static bool snapshot_lanes(struct drain *drain)
 {
-    lane_heap_clear(&drain->unread);
+    bool has_unread = false;
     for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
-        const bool is_sound = !lane->is_corrupt &&
-                              lane_consumer_refresh(&lane->reader.consumer) == ERR_OK &&
-                              drain_lane_note_unsampled(drain, lane);
-        if (!is_sound) {
+        if (lane->is_corrupt || lane_consumer_refresh(&lane->reader.consumer) != ERR_OK ||
+            !drain_lane_note_unsampled(drain, lane)) {
             drain_lane_distrust(drain, lane);
-        } else if (lane_reader_has_unread(&lane->reader)) {
-            lane_heap_add(&drain->unread,
-                          (struct lane_turn){.stamp = lane->reader.next_stamp,
-                                             .lane = drain->active[i],
-                                             .is_earlier = is_of_earlier_image(drain, lane)});
+        }
+        if (lane_reader_has_unread(&lane->reader)) {
+            lane->busy_ms = drain->clock_ms;
+            has_unread = true;
         }
     }
+    return has_unread;
 }
 
 // Take what threads will not send themselves, and note how far each lane has been written.
-static enum err begin_round(struct drain *drain, bool is_last)
+static enum err begin_round(struct drain *drain, bool is_last, bool *has_unread)
 {
     for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         TRY(drain_lane_relieve(drain, drain->lanes[drain->active[i]], is_last));
     }
-    snapshot_lanes(drain);
+    *has_unread = snapshot_lanes(drain);
     return ERR_OK;
 }
 
@@ -256,8 +244,8 @@ bool drain_has_counted(const struct drain *drain, uint32_t slot)
 
 bool drain_is_quiet(const struct drain *drain)
 {
-    bool is_quiet = drain->is_full && !drain->has_unknown && !drain->has_found_dead &&
-                    !drain->has_dead && drain->pending_stamp == UINT64_MAX;
+    bool is_quiet =
+        drain->is_full && !drain->has_unknown && !drain->has_found_dead && !drain->has_dead;
     for (uint32_t i = 0; i < drain->active_count && is_quiet; i++) {
         const struct drain_lane *lane = drain->lanes[drain->active[i]];
         is_quiet = lane->is_corrupt ||
@@ -278,18 +266,6 @@ bool drain_has_confined(const struct drain *drain)
     return false;
 }
 
-// Note which threads rest, and since when they have counted what they have not sent.
-static void note_threads(struct drain *drain)
-{
-    uint32_t looks_left = LOOKS_MAX;
-    aggregator_clear_holds(drain->aggregator);
-    for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
-        struct drain_lane *lane = drain->lanes[drain->active[i]];
-        drain_lane_note_unsent(drain, lane);
-        drain_lane_look(drain, lane, &looks_left);
-    }
-}
-
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
 {
     if (monotonic_ns - drain->noted_at_ns >= STABLE_NS) {
@@ -297,22 +273,6 @@ void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_
         drain->noted_ms = clock_ms;
         drain->noted_at_ns = monotonic_ns;
     }
-}
-
-// Return the time before which all ticks are over and all their events published.
-static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
-{
-    return drain_books_are_kept(drain) ? drain->read_ms : clock_ms;
-}
-
-// Return the latest moment at which a thread that has ended can have done so. Events before it may
-// be counted later, in this pass or the next.
-static uint64_t latest_end_of(const struct drain *drain, const struct drain_process *process)
-{
-    if (!process->is_dead) {
-        return session_stamp(drain->session);
-    }
-    return process->end_stamp != 0 ? process->end_stamp : process->death_stamp;
 }
 
 // Return when a thread that is found ended has ended: with its process, or by now.
@@ -333,8 +293,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     }
     struct drain_process *process = drain->processes + lane->process;
     process->end_ms = max_u64(process->end_ms, lane->reader.thread.tick_ms);
-    aggregator_thread_end(drain->aggregator, &lane->reader.thread, latest_end_of(drain, process),
-                          end_of_thread(drain, process));
+    aggregator_thread_end(drain->aggregator, &lane->reader.thread, end_of_thread(drain, process));
     process->lane_count--;
     process->ended_changes += lane->reader.events;
     // Relaxed: its writer is dead.
@@ -360,65 +319,23 @@ static void end_finished_lanes(struct drain *drain)
 
 // Return the tick up to which all events are counted at the end of a pass that began like this. It
 // is before all that threads have counted and not sent.
-static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
+static uint64_t complete_tick_of_pass(const struct drain *drain)
 {
-    if (drain_limit_leaves_events(drain)) {
-        return 0;
-    }
-    uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : complete_ms(drain, clock_ms);
+    uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : drain->read_ms;
     for (uint32_t i = 0; i < lanes_of_pass(drain) && drain->active_count > 1; i++) {
         beyond_ms = min_u64(beyond_ms, drain->lanes[drain->active[i]]->unsent_since_ms);
     }
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
-// Return the lane with the earliest next event; NULL: everything has been read. Events without
-// stamps have only this order: events of a process before an exec precede those of its next image.
-static struct drain_lane *first_lane(struct drain *drain)
+// Count what the snapshot has of all lanes, and end the lanes and processes that are over.
+static enum err read_lanes(struct drain *drain)
 {
-    for (; drain->unread.count > 0; lane_heap_drop_first(&drain->unread)) {
-        struct drain_lane *lane = drain->lanes[drain->unread.turns[0].lane];
-        if (lane != NULL && lane_reader_has_unread(&lane->reader)) {
-            return lane;
-        }
+    for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
+        TRY(drain_lane_run(drain, drain->lanes[drain->active[i]], drain->clock_ms));
     }
-    return NULL;
-}
-
-// End the dead processes whose last sign of life precedes `stamp`, as all counted events do.
-static enum err end_before(struct drain *drain, uint64_t stamp)
-{
     end_finished_lanes(drain);
-    return drain_process_end_dead(drain, stamp);
-}
-
-// Count the events of the snapshot in the unread lanes up to last_stamp, in the order of stamps.
-// Dead processes end between events: when their lanes have been read, at their exit, and at the
-// end.
-static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t clock_ms)
-{
-    bool is_over = drain->has_dead; // for some process, perhaps
-    for (struct drain_lane *lane; (lane = first_lane(drain)) != NULL;) {
-        const uint64_t first = lane->reader.next_stamp;
-        if (first > last_stamp) {
-            break;
-        }
-        if (UNLIKELY(drain->has_dead && (is_over || first > drain->next_end_stamp))) {
-            TRY(end_before(drain, first));
-            is_over = false;
-            continue;
-        }
-        uint64_t until = min_u64(lane_heap_second_stamp(&drain->unread), last_stamp);
-        until = drain->has_dead ? min_u64(until, drain->next_end_stamp) : until;
-        TRY(drain_lane_run(drain, lane, until, clock_ms));
-        if (lane_reader_has_unread(&lane->reader)) {
-            lane_heap_move_first(&drain->unread, lane->reader.next_stamp);
-        } else {
-            lane_heap_drop_first(&drain->unread);
-            is_over = drain->processes[lane->process].is_dead;
-        }
-    }
-    return end_before(drain, last_stamp);
+    return drain_process_end_dead(drain);
 }
 
 static uint32_t count_ended_lanes(const struct drain *drain)
@@ -467,14 +384,13 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
             continue;
         }
         if (!lane->is_corrupt && lane->reader.taken.len > 0) { // they precede what it has now
-            TRY(drain_lane_run(drain, lane, UINT64_MAX, clock_ms));
+            TRY(drain_lane_run(drain, lane, clock_ms));
         }
         if (!lane->is_corrupt) {
             TRY(drain_lane_take(drain, lane, false));
         }
         if (!lane->is_corrupt) {
-            drain->latest_stamp = session_stamp(drain->session);
-            TRY(drain_lane_run(drain, lane, UINT64_MAX, clock_ms));
+            TRY(drain_lane_run(drain, lane, clock_ms));
         }
         lane_end(drain, i);
     }
@@ -530,16 +446,14 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     TRY(find_newcomers(drain, clock_ms));
     check_threads(drain);
     choose_lanes(drain, ended, is_last);
-    const uint64_t last_stamp = is_last ? UINT64_MAX : drain_limit_of_pass(drain, clock_ms);
-    TRY(begin_round(drain, is_last));
-    drain->latest_stamp = session_stamp(drain->session);
-    const bool has_unread = drain->unread.count > 0;
-    const uint64_t complete_tick = complete_tick_of_pass(drain, clock_ms);
-    note_threads(drain);
-    TRY(merge_lanes(drain, last_stamp, clock_ms));
+    bool has_unread = false;
+    TRY(begin_round(drain, is_last, &has_unread));
+    const uint64_t complete_tick = complete_tick_of_pass(drain);
+    TRY(read_lanes(drain));
     if (is_last) { // threads whose earlier blocks were uncounted hold others
-        TRY(begin_round(drain, true));
-        TRY(merge_lanes(drain, last_stamp, clock_ms));
+        bool has_more = false;
+        TRY(begin_round(drain, true, &has_more));
+        TRY(read_lanes(drain));
     }
     TRY(drain_books_end_pass(drain));
     session_note_unread(drain->session, ended - count_ended_lanes(drain));

@@ -8,18 +8,16 @@
 //   2. Find new lanes and processes.
 //   3. Take what idle and dead threads have counted (book_reader).
 //   4. Read the write positions of all lanes in one snapshot.
-//   5. Take the events of all lanes up to a moment before 1, in the order of their stamps.
-//   6. Recycle lanes that are closed and empty, and the lanes of dead threads and processes.
+//   5. Count the records of all lanes up to there, lane by lane: what threads count in their books
+//      adds up in any order (aggregate/books).
+//   6. Recycle lanes that are closed and empty, and the lanes of dead threads and processes. End
+//      the processes whose lanes are all recycled.
 //
-// Threads that keep books and have done nothing for a while rest: their lanes are left out of steps
-// 3 to 6, except in a full pass, which comes at least every FULL_PASS_MS, and whenever a thread
-// waits for the recorder, a thread or process has begun or ended, or a query is open. So thousands
+// Threads that have done nothing for a while rest: their lanes are left out of steps 3 to 6, except
+// in a full pass, which comes at least every FULL_PASS_MS, and whenever a thread waits for the
+// recorder, a thread or process has begun or ended, or a query is open. So thousands
 // of idle threads cost the passes for a busy one little. What a resting thread does next is read in
 // the next full pass, as if the recorder had slept until then.
-//
-// The moment of 5 is read before 1, so 4 sees all events that led to an earlier event. It precedes
-// the exit of any process that has not been found dead. A process cannot delay the others without
-// limit: after `patience_ms` the drain proceeds without it, and NOTE_order_timeouts counts that.
 //
 // When all lanes of a dead process are recycled, it ends in the aggregator, and its slot is reused.
 // It ends at the exit that it noted, else where it was last found alive or had its last event,
@@ -40,38 +38,22 @@
 
 #include "aggregate/aggregator.h"
 #include "base/err.h"
-#include "recorder/lanes/lane_heap.h"
 #include "recorder/lanes/lane_reader.h"
 #include "recorder/processes/awaited_processes.h"
 #include "recorder/session/book_reader.h"
 #include "recorder/session/session_clock.h"
 #include "recorder/session/session_create.h"
 
-#define DRAIN_PATIENCE_MS 100u
-#define DRAIN_STACKS      1024u
-
 struct drain_lane {
     struct lane_reader reader;
     uint32_t process;         // slot
     bool is_corrupt;          // its contents are ignored from now on
     bool is_done;             // its thread has ended: recycle it when it is empty
-    bool is_dated;            // self_address has been looked up in `stacks`
     bool is_relieved;         // its thread is dead, and its book was taken
-    uint64_t self_address;    // of its thread
     uint64_t snapshot_pos;    // what it had written at the latest memory snapshot,
     uint64_t book_ms;         // since when it had then counted what it had not sent; UINT64_MAX
-    uint64_t look_ms;         // when to look next whether its thread sleeps
     uint64_t busy_ms;         // clock_ms of the latest pass that found something of its thread
     uint64_t unsent_since_ms; // at the start of the pass: of its book; UINT64_MAX: it was taken
-};
-
-// The latest event of the latest thread with one stack. A stack of the same place replaces it; a
-// thread whose stack is not found may have begun with its process.
-struct drain_stack {
-    uint64_t self_address;
-    struct peak_flight flight;
-    uint32_t process; // index in the aggregator
-    uint32_t lane;    // index of the lane of that thread, if it has not ended
 };
 
 struct drain_process {
@@ -82,10 +64,8 @@ struct drain_process {
     int pidfd;              // -1: none, kill(2) is used instead
     bool is_found_dead;     // but its end has no time yet
     bool is_dead;
-    bool is_replaced;      // dead: its process continues as another image
-    bool has_next_image;   // which is recorded
+    bool has_next_image;   // its process continues as another one, which is recorded
     bool has_company;      // another process has been recorded beside it
-    bool is_past_its_exit; // alive long after it noted its exit
     bool is_our_namespace; // its thread ids are valid for us
     uint32_t lane_count;
     uint32_t killed_threads; // lanes that were open when it was dead
@@ -97,8 +77,6 @@ struct drain_process {
     uint64_t dead_ms;        // when it was found dead: it did nothing later
     uint64_t end_ms;         // last sign of life so far: its events, looks at it, its noted exit
     bool is_dated;           // end_ms is its noted exit, or its exec
-    uint64_t end_stamp;      // of its noted exit; 0: none
-    uint64_t death_stamp;    // a moment after it was found dead; 0: it noted its exit
 };
 
 struct drain {
@@ -109,35 +87,26 @@ struct drain {
     pid_t own_pid;                 // no recorded process has it; 0: any may
     pid_t main_pid;                // of the program that was started, 0 if none
     struct awaited_process_vec awaited;
-    uint32_t left_number;  // of the peak when the process that is ending left the sum; or 0
-    uint64_t others_bytes; // of processes without books, in the shared sum
+    uint32_t left_number; // of the peak when the process that is ending left the sum; or 0
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES];          // the lanes in use; those that rest come last
     uint32_t active_count;
     uint32_t awake_count;
-    struct lane_heap unread; // those that this pass still reads; some of them may have ended
     // By slot. Those behind slot_count were never in use.
     struct drain_process processes[SESSION_MAX_PROCESSES];
-    struct drain_stack stacks[DRAIN_STACKS]; // by their hash
     uint32_t process_count;
     uint32_t slot_count;
-    uint32_t main_slot;   // of the latest image of main_pid; SESSION_MAX_PROCESSES: none has joined
-    uint64_t alive_stamp; // processes that were not found dead lived then,
-    uint64_t looked_ms;   // and then,
-    uint32_t looked_number;    // after this peak of the shared sum,
-    uint64_t looks;            // when it was looked so often
-    uint64_t latest_stamp;     // no existing event has a later one
-    uint64_t pending_stamp;    // the first moment that is not known completely; UINT64_MAX: none
-    uint64_t pending_since_ms; // it has been the same since then
-    uint64_t patience_ms;      // for as long; 0: DRAIN_PATIENCE_MS
-    uint64_t next_end_stamp;   // next end of a dead process; see merge_lanes
-    bool has_unknown;          // an unknown process has lanes in use
-    bool has_begun;            // processes have begun in this pass
-    bool has_found_dead;       // some processes are found dead and have no time of death
-    bool has_dead;             // some processes are dead
-    bool has_queries;          // some threads await an answer
-    uint64_t passes;           // number of them
-    uint64_t clock_ms;         // of the current pass
+    uint32_t main_slot; // of the latest image of main_pid; SESSION_MAX_PROCESSES: none has joined
+    uint64_t looked_ms; // processes that were not found dead lived then,
+    uint32_t looked_number; // after this peak of the shared sum,
+    uint64_t looks;         // when it was looked so often
+    bool has_unknown;       // an unknown process has lanes in use
+    bool has_begun;         // processes have begun in this pass
+    bool has_found_dead;    // some processes are found dead and have no time of death
+    bool has_dead;          // some processes are dead
+    bool has_queries;       // some threads await an answer
+    uint64_t passes;        // number of them
+    uint64_t clock_ms;      // of the current pass
     uint64_t corrupt_lanes;
     uint64_t corrupt_counters;
     uint64_t counters[SESSION_COUNTER_COUNT];       // the session's, up to what is possible
@@ -158,11 +127,6 @@ struct drain {
     uint64_t noted_ms;
     uint64_t noted_at_ns;
 };
-
-static inline uint64_t drain_patience_ms(const struct drain *drain)
-{
-    return drain->patience_ms != 0 ? drain->patience_ms : DRAIN_PATIENCE_MS;
-}
 
 // `drain` is zeroed: most of it is never touched in a short run. `session` and `aggregator` must
 // outlive it.

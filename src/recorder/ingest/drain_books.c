@@ -11,11 +11,6 @@
 // The clock that a thread has read may be so far ahead of ours, while it wakes from its rest.
 #define CLOCK_SLACK_MS 2u
 
-bool drain_books_are_kept(const struct drain *drain)
-{
-    return (drain->session->header->flags & SESSION_BOOKS) != 0;
-}
-
 static void add_to_sum(struct drain *drain, int64_t bytes)
 {
     shared_sum_change(&drain->session->header->sum, bytes);
@@ -34,14 +29,9 @@ static void send_part(const struct drain *drain, struct words_share *share, stru
     (void)shared_sum_send(&drain->session->header->sum, part); // its value is in the sum
 }
 
-static bool keeps_book(const struct drain *drain, const struct lane_header *lane)
-{
-    return drain->session->words != NULL && *(const volatile uint32_t *)&lane->keeps_book != 0;
-}
-
 void drain_books_send_part(struct drain *drain, struct lane_header *lane)
 {
-    if (keeps_book(drain, lane)) {
+    if (book_reader_is_kept(lane)) {
         struct sum_part part = lane->sum_part;
         send_part(drain, share_of(drain, lane), &part);
         lane->sum_part = part;
@@ -52,7 +42,7 @@ void drain_books_end_lane(struct drain *drain, const struct lane_header *lane)
 {
     // Acquire: pairs with the release in lane_producer_close, after book_end.
     const bool is_closed = atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_CLOSED;
-    if (keeps_book(drain, lane) && !is_closed) {
+    if (book_reader_is_kept(lane) && !is_closed) {
         struct sum_part part = lane->sum_part;
         send_part(drain, share_of(drain, lane), &part);
         shared_sum_release(&drain->session->header->sum, &part);
@@ -107,54 +97,6 @@ static void note_process_peak(const struct drain *drain, uint32_t slot)
     }
 }
 
-// What the processes of this moment have had in one pass.
-struct others {
-    uint64_t live_bytes;  // of processes without books, now,
-    uint64_t pass_bytes;  // at most since the latest pass,
-    uint64_t most_bytes;  // and ever
-    uint64_t books_bytes; // of processes with books, ever
-    uint32_t count;       // without books
-};
-
-static struct others others_of(const struct drain *drain)
-{
-    struct others others = {0};
-    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
-        struct aggregator_process *process = drain->processes[slot].aggregator;
-        if (process == NULL || process->is_ended) {
-            continue;
-        }
-        if (process->book_nodes.len > 0) {
-            const int64_t most = atomic_load_explicit(
-                &drain->session->words->shares[slot].most_bytes, memory_order_relaxed);
-            others.books_bytes += most > 0 ? (uint64_t)most : 0;
-        } else {
-            others.live_bytes += process->live_bytes;
-            others.pass_bytes += max_u64(process->pass_peak_bytes, process->live_bytes);
-            others.most_bytes += process->record.peak_bytes;
-            others.count++;
-            process->pass_peak_bytes = 0;
-        }
-    }
-    return others;
-}
-
-// Add the blocks of processes that keep no books: what they had at most since the latest pass, and
-// then what they have.
-static void add_others(struct drain *drain)
-{
-    const struct others others = others_of(drain);
-    // Threads do not wait for these to be added: the sum may combine what the others had at one
-    // moment of the pass with what the books had at another one. So it is wrong by at most what
-    // either of them ever had. Of several others, the most may be of several moments, too.
-    const uint64_t error_bytes =
-        others.count > 1 ? others.most_bytes : min_u64(others.most_bytes, others.books_bytes);
-    drain->aggregator->book_other_bytes = max_u64(drain->aggregator->book_other_bytes, error_bytes);
-    add_to_sum(drain, (int64_t)(others.pass_bytes - drain->others_bytes));
-    add_to_sum(drain, (int64_t)(others.live_bytes - others.pass_bytes));
-    drain->others_bytes = others.live_bytes;
-}
-
 // A process that exits takes its blocks out itself, and so does the image after it. These were
 // there until now, so other processes may have set a peak above them: since the process was last
 // found alive, and even if none of them is left.
@@ -199,7 +141,7 @@ list_ending(struct drain *drain, const struct aggregator_process *process, bool 
         .aggregator = aggregator, .process = process, .was_at_peak = was_at_peak};
     TRY(row_table_count(&aggregator->totals.rows));
     book_blocks_end_process(aggregator, process);
-    enum err err = block_shares_of(aggregator->blocks->list, process->book_blocks, &ending.shares);
+    enum err err = block_shares_of(aggregator->blocks->list, process->live_blocks, &ending.shares);
     const struct block_words_visitor visitor = {
         .context = &ending, .live = list_ending_block, .stale = list_ending_block};
     if (err == ERR_OK) {
@@ -225,11 +167,7 @@ enum err drain_books_list_running(struct drain *drain)
 enum err drain_books_end_process(struct drain *drain, uint32_t slot)
 {
     struct words_file *words = drain->session->words;
-    if (words == NULL) {
-        return ERR_OK;
-    }
     struct aggregator *aggregator = drain->aggregator;
-    add_others(drain); // it may be one of them
     // Relaxed: its threads have ended.
     struct words_share *share = words->shares + slot;
     const int64_t left = words_share_take_bytes(share);
@@ -255,16 +193,12 @@ void drain_books_ended_process(const struct drain *drain, struct aggregator_proc
 
 enum err drain_books_end_pass(struct drain *drain)
 {
-    if (!drain_books_are_kept(drain)) {
-        return ERR_OK;
-    }
     for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         struct aggregator_process *process = drain->processes[slot].aggregator;
         if (process != NULL && process->debts.len > 0) {
             TRY(aggregator_book_settle(drain->aggregator, process));
         }
     }
-    add_others(drain);
     TRY(note_peak(drain));
     if (drain->aggregator->blocks != NULL) {
         TRY(book_blocks_end_pass(drain->aggregator, false));

@@ -3,8 +3,8 @@
 // what waits for others, and the shared sum, whose maximum is the peak.
 //
 // The sum has the live bytes of all processes. Threads add theirs. The recorder adds for those that
-// cannot: it adds what a killed thread had not added, subtracts the blocks of a process that has
-// ended, and adds the blocks of processes that keep no books (attached ones).
+// cannot: it adds what a killed thread had not added, and subtracts the blocks of a process that
+// has ended.
 //
 // Context: H. Failure: ERR_NO_MEMORY, ERR_LIMIT.
 #pragma once
@@ -13,9 +13,6 @@
 #include "base/err.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/session/block_words_list.h"
-
-// Whether threads of this session keep books.
-bool drain_books_are_kept(const struct drain *drain);
 
 // Add the part of a thread whose book is being taken under the lock of its lane.
 void drain_books_send_part(struct drain *drain, struct lane_header *lane);

@@ -160,7 +160,7 @@ static void open_world(struct world *w, uint32_t threads)
     w->thread_count = threads;
     w->running = threads;
     w->f = (struct fixture){.clock_ms = 1};
-    test_session_open(&w->f.on, SESSION_FOLLOW_CHILDREN | SESSION_BOOKS);
+    test_session_open(&w->f.on, SESSION_FOLLOW_CHILDREN);
     w->process = join(&w->f, (uint32_t)getpid(), 0);
     w->words = process_words_new();
     assert_non_null(w->words);
@@ -598,7 +598,7 @@ static void begin_held(struct pair *pair)
 static void open_pair(struct pair *pair)
 {
     *pair = (struct pair){.f = {.clock_ms = 1}};
-    test_session_open(&pair->f.on, SESSION_FOLLOW_CHILDREN | SESSION_BOOKS);
+    test_session_open(&pair->f.on, SESSION_FOLLOW_CHILDREN);
     pair->other_pid = start_process(); // it maps the session, so its pid is ours
     pair->held_pid = start_process();
     pair->other = join(&pair->f, (uint32_t)pair->other_pid, 0);

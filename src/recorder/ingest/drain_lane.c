@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/ingest/drain_lane.h"
 
-#include "base/hash.h"
 #include "base/minmax.h"
 #include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_process.h"
@@ -9,9 +8,8 @@
 #include "recorder/session/book_reader.h"
 
 enum {
-    LOOK_MS = 200,       // interval of the looks at a thread without events
-    REST_AFTER_MS = 100, // without anything of its thread
-};
+    REST_AFTER_MS = 100
+}; // without anything of its thread
 
 void drain_lane_distrust(struct drain *drain, struct drain_lane *lane)
 {
@@ -31,55 +29,10 @@ latest_ms_of(const struct drain *drain, const struct drain_lane *lane, uint64_t 
     return process->is_dead ? process->dead_ms : clock_ms + DRAIN_TIME_SLACK_MS;
 }
 
-// Return the place of the stack of the lane's thread in `stacks`.
-static struct drain_stack *stack_of(struct drain *drain, const struct drain_lane *lane)
+enum err drain_lane_run(struct drain *drain, struct drain_lane *lane, uint64_t clock_ms)
 {
-    const uint64_t process = lane->reader.thread.process->index;
-    return drain->stacks + hash_mix(lane->self_address ^ hash_mix(process)) % DRAIN_STACKS;
-}
-
-// Date the beginning of a thread when its first event with a stamp is next: the previous thread
-// with its stack had ended by then, and its events have been counted.
-static void date_thread(struct drain *drain, struct drain_lane *lane)
-{
-    lane->self_address = lane->reader.consumer.lane->self_address; // written before the event
-    lane->is_dated = true;
-    const struct drain_stack *stack = stack_of(drain, lane);
-    struct aggregator_thread *thread = &lane->reader.thread;
-    if (lane->self_address == 0 || stack->self_address != lane->self_address ||
-        stack->process != thread->process->index) {
-        return;
-    }
-    struct drain_lane *before = drain->lanes[stack->lane];
-    if (before != NULL && before->self_address == lane->self_address &&
-        before->process == lane->process) {
-        peak_bound_landed(&drain->aggregator->bound, &before->reader.thread.flight);
-    }
-    peak_bound_followed(&drain->aggregator->bound, &thread->flight, &stack->flight);
-}
-
-enum err
-drain_lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint64_t clock_ms)
-{
-    const struct lane_limits limits = {.time_ms = latest_ms_of(drain, lane, clock_ms),
-                                       .stamp = drain->latest_stamp};
-    enum err err = ERR_OK;
-    if (!lane->is_dated) { // up to the first event with a stamp
-        err = lane_reader_run(&lane->reader, drain->aggregator, 0, &limits);
-        if (lane->reader.next_stamp != 0 && lane->reader.next_stamp <= last_stamp) {
-            date_thread(drain, lane);
-        }
-    }
-    if (err == ERR_OK) {
-        err = lane_reader_run(&lane->reader, drain->aggregator, last_stamp, &limits);
-    }
-    struct drain_stack *stack = stack_of(drain, lane);
-    if (lane->is_dated && lane->reader.thread.flight.stamp >= stack->flight.stamp) {
-        *stack = (struct drain_stack){.self_address = lane->self_address,
-                                      .flight = lane->reader.thread.flight,
-                                      .process = lane->reader.thread.process->index,
-                                      .lane = lane->reader.thread.lane};
-    }
+    const enum err err =
+        lane_reader_run(&lane->reader, drain->aggregator, latest_ms_of(drain, lane, clock_ms));
     if (err != ERR_CORRUPT) {
         return err;
     }
@@ -147,11 +100,6 @@ bool drain_lane_is_in_hook(const struct drain_lane *lane)
     return atomic_load_explicit(lane_guard(lane->reader.consumer.lane), memory_order_acquire) != 0;
 }
 
-static bool keeps_book(const struct drain_lane *lane)
-{
-    return *(const volatile uint32_t *)&lane->reader.consumer.lane->keeps_book != 0;
-}
-
 bool drain_lane_has_book(const struct drain_lane *lane)
 {
     return book_reader_has_counted(lane->reader.consumer.lane);
@@ -168,40 +116,13 @@ bool drain_lane_is_in_event(const struct drain_lane *lane)
                lane->reader.consumer.write_pos;
 }
 
-void drain_lane_look(struct drain *drain, struct drain_lane *lane, uint32_t *looks_left)
-{
-    const struct drain_process *process = drain->processes + lane->process;
-    const uint64_t due_ms = max_u64(lane->look_ms, lane->reader.thread.tick_ms + LOOK_MS);
-    if (*looks_left == 0 || due_ms > drain->clock_ms || lane->is_corrupt || process->is_dead ||
-        !process->is_our_namespace || drain->active_count == 1 || keeps_book(lane)) {
-        return;
-    }
-    *looks_left -= 1;
-    lane->look_ms = drain->clock_ms + LOOK_MS;
-    const uint64_t stamp = session_stamp(drain->session);
-    if (drain_process_thread_sleeps(process, (pid_t)lane->reader.thread.thread_id) &&
-        !drain_lane_is_in_event(lane)) {
-        aggregator_thread_rests(drain->aggregator, &lane->reader.thread, stamp);
-    }
-}
-
-void drain_lane_note_unsent(struct drain *drain, struct drain_lane *lane)
-{
-    if (lane_reader_has_unread(&lane->reader)) {
-        lane->unsent_since_ms = min_u64(lane->unsent_since_ms, lane->reader.thread.tick_ms);
-    }
-    if (lane->unsent_since_ms != UINT64_MAX) {
-        aggregator_add_hold(drain->aggregator, lane->unsent_since_ms);
-    }
-}
-
 bool drain_lane_may_rest(const struct drain *drain, struct drain_lane *lane)
 {
     const bool is_idle = lane->unsent_since_ms == UINT64_MAX && lane->reader.taken.len == 0 &&
                          lane->reader.query.number == 0 && !lane_reader_has_unread(&lane->reader);
     lane->busy_ms = is_idle ? lane->busy_ms : drain->clock_ms;
-    return keeps_book(lane) && !lane->is_corrupt && !drain_lane_is_deserted(drain, lane) &&
-           drain->clock_ms >= lane->busy_ms + REST_AFTER_MS;
+    return book_reader_is_kept(lane->reader.consumer.lane) && !lane->is_corrupt &&
+           !drain_lane_is_deserted(drain, lane) && drain->clock_ms >= lane->busy_ms + REST_AFTER_MS;
 }
 
 bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane)

@@ -10,11 +10,9 @@
 
 void drain_lane_distrust(struct drain *drain, struct drain_lane *lane);
 
-// Count the lane's events up to last_stamp. An error in the lane is not an error of the drain.
-// ERR_NO_MEMORY, ERR_LIMIT.
-enum err
-drain_lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint64_t clock_ms)
-    MUST_USE;
+// Count the lane's events. An error in the lane is not an error of the drain. ERR_NO_MEMORY,
+// ERR_LIMIT.
+enum err drain_lane_run(struct drain *drain, struct drain_lane *lane, uint64_t clock_ms) MUST_USE;
 
 // Take what the lane counts without sending it (lane_counters.h). False: the lane broke the rules.
 bool drain_lane_note_unsampled(struct drain *drain, struct drain_lane *lane) MUST_USE;
@@ -37,13 +35,6 @@ bool drain_lane_has_book(const struct drain_lane *lane);
 
 // Return whether the thread may be in an event, or has sent some that have not been counted.
 bool drain_lane_is_in_event(const struct drain_lane *lane);
-
-// Look now and then whether a thread without events sleeps. *looks_left: in this pass. One that
-// keeps a book has no events of its own.
-void drain_lane_look(struct drain *drain, struct drain_lane *lane, uint32_t *looks_left);
-
-// Add what the thread has not sent, and what it has sent and is unread, to the pass.
-void drain_lane_note_unsent(struct drain *drain, struct drain_lane *lane);
 
 // Return whether the lane may be left out of passes that are not full: its thread keeps a book, and
 // nothing of it has been found for a while. Call it after each full pass.

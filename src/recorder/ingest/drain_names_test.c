@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "recorder/ingest/test_books.h"
 #include "recorder/ingest/test_session.h"
 
 enum {
@@ -34,7 +35,7 @@ static struct bytes text_of(const char *text)
 }
 
 // Make an allocation from a frame of the executable itself.
-static void allocate_in_main(struct lane_producer *p, uint64_t address)
+static void allocate_in_main(struct lane_producer *p)
 {
     const struct lane_module module = {
         .slot = SLOT, .flags = WIRE_MODULE_MAIN, .end = 0x100000, .build_id = text_of("id")};
@@ -44,11 +45,8 @@ static void allocate_in_main(struct lane_producer *p, uint64_t address)
     assert_non_null(frames);
     frames[0] = (uint64_t)SLOT << WIRE_OFFSET_BITS | 0x1000;
     lane_producer_advance(p, lane_stack_words(1));
-    uint64_t *words = lane_producer_reserve(p, 2);
-    words[0] = wire_word(WIRE_ALLOC, address);
-    words[1] = wire_slot_size(SLOT, 100);
-    lane_producer_advance(p, 2);
-    lane_producer_publish(p);
+    test_send_row(p, SLOT, 1);
+    test_send_event(p, TEST_ALLOCATION, 1, 100);
 }
 
 static void pass(struct test_session *t, uint64_t clock_ms)
@@ -79,7 +77,7 @@ static void children_are_called_as_their_parent_whoever_is_read_first(void **sta
         if (texts_last != 0) { // as of a constructor that came first
             for (uint64_t i = 0; i < 2000; i++) {
                 uint64_t *word = lane_producer_reserve(&lanes[2], 1);
-                *word = wire_word(WIRE_FREE, 0x10 + i);
+                *word = wire_word(WIRE_TICK, 1);
                 lane_producer_advance(&lanes[2], 1);
             }
         }
@@ -88,7 +86,7 @@ static void children_are_called_as_their_parent_whoever_is_read_first(void **sta
         lane_producer_send_text(&lanes[2], WIRE_TEXT_ALLOCATOR, text_of("/lib/libc"), false);
         lane_producer_publish(&lanes[2]);
         for (size_t i = 0; i < ARRAY_LEN(lanes); i++) {
-            allocate_in_main(&lanes[i], 0x1000);
+            allocate_in_main(&lanes[i]);
         }
         for (uint64_t clock_ms = 2; clock_ms < 6; clock_ms++) {
             pass(&t, clock_ms);

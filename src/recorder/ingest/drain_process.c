@@ -39,16 +39,6 @@ bool drain_process_has_thread(const struct drain_process *process, pid_t thread_
     return access(path, F_OK) != 0;
 }
 
-bool drain_process_thread_sleeps(const struct drain_process *process, pid_t thread_id)
-{
-    char text[64];
-    (void)snprintf(text, sizeof(text), "/proc/%d/task/%d/stat", (int)process->pid, (int)thread_id);
-    CLEANUP(fd_closep) int fd = open(text, O_RDONLY | O_CLOEXEC);
-    const ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    text[len > 0 ? len : 0] = '\0';
-    return proc_text_state(text) == 'S';
-}
-
 uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)
 {
     return written_ms <= clock_ms + DRAIN_TIME_SLACK_MS ? written_ms : clock_ms;
@@ -99,16 +89,11 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     // Relaxed: its writer is dead.
     const uint64_t exit_ms = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
-    process->is_dated = exit_ms != 0 && exit_ms <= now_ms;
-    process->end_ms = max_u64(process->end_ms,
-                              process->is_dated ? exit_ms : min_u64(process->alive_ms, clock_ms));
-    const uint64_t now = session_stamp(drain->session);
-    const uint64_t exit_stamp = atomic_load_explicit(
-        &session_process(drain->session->memory, slot)->exit_stamp, memory_order_relaxed);
-    // On a busy machine the clock may still be 0 when stamps have advanced.
-    const bool is_stamped = exit_stamp != 0 && exit_stamp <= now;
-    process->end_stamp = is_stamped ? exit_stamp : 0;
-    process->death_stamp = is_stamped ? 0 : now; // a heap counts until its process exits
+    // At its start the clock may still be 0, for which processes write 1.
+    process->is_dated = exit_ms != 0 && exit_ms <= max_u64(now_ms, 1);
+    process->end_ms =
+        max_u64(process->end_ms, min_u64(process->is_dated ? exit_ms : process->alive_ms,
+                                         process->is_dated ? now_ms : clock_ms));
     process->dead_ms = now_ms;
     process->is_dead = true;
     drain->has_dead = true;
@@ -173,8 +158,7 @@ static void note_killed(const struct drain *drain, uint32_t slot)
     struct rec_process *record = &process->aggregator->record;
     const uint32_t flags = session_process(drain->session->memory, slot)->flags;
     const bool was_found = process->pid > 0 && process->strange_checks < STRANGE_CHECKS_ENOUGH;
-    const bool has_left = process->end_stamp != 0 || process->is_replaced ||
-                          (record->flags & REC_PROCESS_EXECED) != 0;
+    const bool has_left = process->is_dated || (record->flags & REC_PROCESS_EXECED) != 0;
     if ((flags & PROCESS_NOTES_EXIT) != 0 && was_found && !has_left) {
         record->flags |= REC_PROCESS_KILLED;
         record->killed_threads = process->killed_threads;
@@ -197,10 +181,8 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
     const struct drain_process *process = drain->processes + slot;
     note_killed(drain, slot);
     const uint64_t end_ms = max_u64(process->end_ms, process->aggregator->record.start_ms);
-    const struct aggregator_process_ending ending = {.end_ms = end_ms,
-                                                     .error_ms =
-                                                         end_error_ms(drain, process, end_ms),
-                                                     .death_stamp = process->death_stamp};
+    const struct aggregator_process_ending ending = {
+        .end_ms = end_ms, .error_ms = end_error_ms(drain, process, end_ms)};
     TRY(aggregator_book_settle(drain->aggregator, process->aggregator));
     TRY(drain_books_end_process(drain, slot));
     const uint32_t number = words_process_number(process->aggregator->join_number);
@@ -217,37 +199,21 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
 // The start of the image that a process continues as.
 struct next_image {
     uint64_t start_ms;
-    uint64_t start_stamp; // UINT64_MAX: not known, but before now
+    bool is_recorded;
 };
 
-// The process of `slot` continues as another image: its earlier heap ended when that began. If it
-// is the only process, it ends at once. Otherwise it ends like a dead process, because its events
-// have to keep their order among those of the other processes.
+// The process of `slot` continues as another image: its earlier heap ended when that began.
 static enum err
 replace_image(struct drain *drain, uint32_t slot, const struct next_image *next, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
     process->aggregator->record.flags |= REC_PROCESS_EXECED;
-    if (drain->process_count == 1) {
-        process->is_dated = true;
-        process->end_ms = next->start_ms;
-        TRY(drain_image(drain, slot, clock_ms));
-        process->end_ms = next->start_ms;
-        process->death_stamp = 0;
-        return slot_end(drain, slot);
-    }
-    TRY(drain_find_lanes(drain, slot, clock_ms)); // it may have begun and ended since the last pass
-    TRY(drain_names_learn_of(drain, slot, clock_ms));
-    mark_dead(drain, slot, clock_ms);
-    process->is_found_dead = false;
+    process->has_next_image = next->is_recorded;
     process->is_dated = true;
     process->end_ms = next->start_ms;
-    if (next->start_stamp < process->death_stamp) { // a later one is false
-        process->death_stamp = next->start_stamp;
-    }
-    process->is_replaced = true;
-    process->has_next_image = next->start_stamp != UINT64_MAX;
-    return ERR_OK;
+    TRY(drain_image(drain, slot, clock_ms));
+    process->end_ms = next->start_ms;
+    return slot_end(drain, slot);
 }
 
 static enum err
@@ -255,8 +221,7 @@ replace_images(struct drain *drain, pid_t pid, const struct next_image *next, ui
 {
     for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         const struct drain_process *process = drain->processes + slot;
-        if (pid > 0 && process->aggregator != NULL && process->pid == pid &&
-            !process->is_replaced) {
+        if (pid > 0 && process->aggregator != NULL && process->pid == pid) {
             TRY(replace_image(drain, slot, next, clock_ms));
         }
     }
@@ -289,8 +254,7 @@ bool drain_has_replaceable(const struct drain *drain, const struct drain_replace
 enum err
 drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
 {
-    const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
-                                    .start_stamp = UINT64_MAX};
+    const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms)};
     return drain_has_replaceable(drain, exec) ? replace_images(drain, exec->pid, &next, clock_ms)
                                               : ERR_OK;
 }
@@ -381,7 +345,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     const uint64_t start_ms = shared->start_ms;
     const uint64_t begun_ms = start_ms < clock_ms ? start_ms : clock_ms;
     const struct next_image image = {.start_ms = drain_process_time(start_ms, clock_ms),
-                                     .start_stamp = shared->start_stamp};
+                                     .is_recorded = true};
     TRY(replace_images(drain, pid, &image, clock_ms));
     const struct rec_process record = {
         .pid = name_of(&process),
@@ -399,7 +363,6 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     process.aggregator->tells_settings = (flags & PROCESS_SETTINGS) != 0;
     process.aggregator->settings = flags >> PROCESS_SETTINGS_SHIFT;
     process.aggregator->join_number = shared->join_number;
-    process.aggregator->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));
     drain->processes[slot] = process;
     drain->slot_count = slot < drain->slot_count ? drain->slot_count : slot + 1;
     drain->main_slot = (record.flags & REC_PROCESS_MAIN) != 0 ? slot : drain->main_slot;
@@ -475,7 +438,6 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
 
 void drain_find_dead(struct drain *drain)
 {
-    drain->alive_stamp = session_stamp(drain->session);
     drain_process_find_dead(drain);
 }
 
@@ -524,9 +486,8 @@ void drain_find_strangers(struct drain *drain,
     }
 }
 
-enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp)
+enum err drain_process_end_dead(struct drain *drain)
 {
-    drain->next_end_stamp = UINT64_MAX;
     if (!drain->has_dead) {
         return ERR_OK;
     }
@@ -536,14 +497,10 @@ enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp)
         if (process->aggregator == NULL || !process->is_dead) {
             continue;
         }
-        const bool is_over = process->end_stamp == 0 || process->end_stamp < before_stamp;
-        if (process->lane_count == 0 && is_over) {
+        if (process->lane_count == 0) {
             TRY(slot_end(drain, slot));
-            continue;
-        }
-        drain->has_dead = true;
-        if (process->lane_count == 0 && process->end_stamp < drain->next_end_stamp) {
-            drain->next_end_stamp = process->end_stamp;
+        } else {
+            drain->has_dead = true;
         }
     }
     return ERR_OK;

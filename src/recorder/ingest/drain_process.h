@@ -33,12 +33,8 @@ void drain_process_find_dead(struct drain *drain);
 // others beside them did happened before.
 void drain_process_date_dead(struct drain *drain, uint64_t clock_ms);
 
-// End the dead processes whose lanes are all recycled and whose noted exits, if any, precede
-// `before_stamp`; free their slots. Set drain->next_end_stamp to the earliest of the later exits.
-enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp) MUST_USE;
-
-// Return whether the thread sleeps at some moment of the call. False if that is unknown.
-bool drain_process_thread_sleeps(const struct drain_process *process, pid_t thread_id);
+// End the dead processes whose lanes are all recycled, and free their slots.
+enum err drain_process_end_dead(struct drain *drain) MUST_USE;
 
 // Return whether the thread exists. Only for processes in our own pid namespace.
 bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// drain_process: processes that exit, are killed or execute another program, and threads that rest:
-// what they leave in the sums and in the bound of the peak.
+// drain_process: processes that exit, are killed or execute another program, and what they leave in
+// the sums.
 #include "recorder/ingest/drain_process.h"
 
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static void a_dead_process_is_read_to_its_last_record(void **state)
         struct lane_producer p;
         open_lane(&f, join(&f, (uint32_t)getpid(), PROCESS_FORKED), &p);
         for (uint64_t i = 1; i <= 100; i++) {
-            send_allocation(&p, i * 64, i);
+            send_allocation(&p, i);
         }
         _exit(0); // without closing its lane
     }
@@ -62,18 +62,17 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
     struct lane_producer inner;
     const uint32_t slot = join(&f, (uint32_t)parent, 0);
     open_lane(&f, slot, &outer);
-    send_allocation(&outer, 0x1000, 200);
+    send_allocation(&outer, 200);
     pass(&f);
     const uint32_t late = join(&f, (uint32_t)getpid(), PROCESS_FORKED);
     atomic_store(&session_process(f.on.mapping.header, late)->state, PROCESS_CLAIMED);
     pass(&f);
     atomic_store(&session_process(f.on.mapping.header, late)->state, PROCESS_ACTIVE);
     open_lane(&f, late, &inner);
-    send_allocation(&inner, 0x1000, 100);
-    send_free(&inner, 0x1000);
+    send_allocation(&inner, 100);
+    send_free(&inner, 100);
     atomic_store(&f.on.session.header->clock_ms, ++f.clock_ms);
     struct process_slot *shared = session_process(f.on.mapping.header, slot);
-    atomic_store(&shared->exit_stamp, stamp_now(f.on.mapping.header));
     atomic_store(&shared->exit_ms, f.clock_ms);
     assert_int_equal(kill(parent, SIGKILL), 0);
     const uint64_t deadline = now_s() + DEADLINE_S;
@@ -85,7 +84,6 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
         }
     }
     assert_int_equal(f.on.aggregator.totals.sums.allocations, 2);
-    assert_int_equal(f.on.aggregator.totals.peak_bytes, 300);
     close_fixture(&f);
 }
 
@@ -120,40 +118,10 @@ static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
     close_fixture(&f);
 }
 
-// Its block is freed when it sleeps. This thread runs, and may be about to free one at any time.
-static void a_thread_that_sleeps_has_finished_its_latest_free(void **state)
-{
-    (void)state;
-    struct fixture f;
-    open_fixture(&f);
-    const pid_t child = sleeping_child();
-    struct lane_producer running;
-    struct lane_producer asleep;
-    open_lane(&f, join(&f, (uint32_t)getpid(), 0), &running);
-    open_lane(&f, join(&f, (uint32_t)child, 0), &asleep);
-    asleep.lane->thread_id = (uint32_t)child;
-    send_allocation(&running, 0x1000, 100);
-    send_allocation(&asleep, 0x2000, 700);
-    send_free(&running, 0x1000);
-    send_free(&asleep, 0x2000);
-    pass(&f);
-    assert_int_equal(f.on.aggregator.bound.flight_bytes, 800);
-    const uint64_t deadline = now_s() + DEADLINE_S;
-    while (f.on.aggregator.bound.flight_bytes != 100) { // the child may not sleep yet
-        assert_true(now_s() < deadline);
-        f.clock_ms += 1000;
-        pass(&f);
-        assert_in_range(f.on.aggregator.bound.flight_bytes, 100, 800);
-    }
-    assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    close_fixture(&f);
-}
-
-// The live bytes and the error of the peak are known for each order of these: a child makes a block
-// and exits, or is killed; its parent makes one, all in one tick or in two, before the recorder's
-// pass or between its passes. Only a process that would have noted its exit counts as killed.
-static void the_peak_is_bounded_when_a_process_ends(void **state)
+// The live bytes are known for each order of these: a child makes a block and exits, or is killed;
+// its parent makes one, all in one tick or in two, before the recorder's pass or between its
+// passes. Only a process that would have noted its exit counts as killed.
+static void a_process_leaves_with_its_blocks(void **state)
 {
     (void)state;
     enum {
@@ -170,19 +138,18 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
         struct lane_producer outer;
         struct lane_producer inner;
         open_lane(&f, join(&f, (uint32_t)getpid(), 0), &outer);
-        send_allocation(&outer, 0x1000, 1000);
+        send_allocation(&outer, 1000);
         const uint32_t slot =
             join(&f, (uint32_t)child, PROCESS_FORKED | (notes_exit ? PROCESS_NOTES_EXIT : 0));
         session_process(f.on.mapping.header, slot)->pid_namespace = f.on.session.pid_namespace;
         open_lane(&f, slot, &inner);
         inner.lane->thread_id = (uint32_t)child; // so that the recorder finds the thread
-        send_allocation(&inner, 0x1000, 500);
+        send_allocation(&inner, 500);
         if (is_looked_at) {
             pass(&f);
         }
         if (has_noted_exit) {
             struct process_slot *shared = session_process(f.on.mapping.header, slot);
-            atomic_store(&shared->exit_stamp, stamp_now(f.on.mapping.header));
             atomic_store(&shared->exit_ms, f.clock_ms);
         }
         assert_int_equal(kill(child, SIGKILL), 0);
@@ -191,20 +158,14 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
             atomic_store(&f.on.session.header->clock_ms, ++f.clock_ms);
         }
         assert_true(lane_producer_tick(&outer));
-        send_allocation(&outer, 0x2000, 500);
+        send_allocation(&outer, 500);
         const uint64_t deadline = now_s() + DEADLINE_S;
         while (f.on.drain.process_count > 1 || f.on.aggregator.totals.sums.allocations < 3) {
             assert_true(now_s() < deadline);
             pass(&f);
         }
         const struct aggregator *aggregator = &f.on.aggregator;
-        const uint64_t above = peak_bound_above(&aggregator->bound, aggregator->totals.peak_bytes);
-        const uint64_t below = peak_bound_below(&aggregator->bound, aggregator->totals.peak_bytes);
         assert_int_equal(aggregator->totals.sums.live_bytes, 1500);
-        assert_in_range(1500, aggregator->totals.peak_bytes - below,
-                        aggregator->totals.peak_bytes + above);
-        assert_int_equal(below, 0);
-        assert_true(above <= 500); // the parent's block may have been there earlier
         const struct rec_process *ended = &aggregator->processes.items[1]->record;
         const bool is_killed = notes_exit && !has_noted_exit;
         assert_int_equal((ended->flags & REC_PROCESS_KILLED) != 0, is_killed);
@@ -220,7 +181,7 @@ static pid_t child_that_allocated(struct fixture *f, uint64_t until_ms, uint32_t
     struct lane_producer p;
     *slot = join(f, (uint32_t)child, PROCESS_FORKED);
     open_lane(f, *slot, &p);
-    send_allocation(&p, 0x1000, 10);
+    send_allocation(&p, 10);
     while (f->clock_ms < until_ms) {
         pass(f);
     }
@@ -344,7 +305,7 @@ static void an_idle_process_ends_when_it_is_found_dead(void **state)
         if (has_events) {
             open_lane(&f, slot, &p);
             p.lane->thread_id = (uint32_t)child; // so that the recorder finds the thread
-            send_allocation(&p, 0x1000, 10);
+            send_allocation(&p, 10);
         }
         pass(&f);
         struct drain_process *process = &f.on.drain.processes[slot];
@@ -375,72 +336,6 @@ static void an_idle_process_ends_when_it_is_found_dead(void **state)
     }
 }
 
-// The stamp of its exit bounds what a dead process did; without a true one that is its death.
-static void a_false_stamp_of_the_exit_does_not_count(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        static struct fixture f;
-        open_fixture(&f);
-        const pid_t child = sleeping_child();
-        struct lane_producer p;
-        const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
-        open_lane(&f, slot, &p);
-        pass(&f);
-        const uint64_t before = stamp_now(f.on.session.header);
-        const uint64_t said[] = {0, before, UINT64_MAX};
-        atomic_store(&session_process(f.on.mapping.header, slot)->exit_stamp, said[i]);
-        assert_int_equal(kill(child, SIGKILL), 0);
-        assert_int_equal(waitpid(child, NULL, 0), child);
-        const struct drain_process *process = &f.on.drain.processes[slot];
-        const uint64_t deadline = now_s() + DEADLINE_S;
-        while (!process->is_dead) {
-            assert_true(now_s() < deadline);
-            drain_find_dead(&f.on.drain);
-            drain_process_date_dead(&f.on.drain, f.clock_ms);
-        }
-        const bool is_true = said[i] == before;
-        assert_int_equal(process->end_stamp, is_true ? before : 0);
-        assert_int_equal(process->death_stamp == 0, is_true);
-        assert_true(is_true || process->death_stamp >= before);
-        close_fixture(&f);
-    }
-}
-
-// A process frees its block and exits. Another one begins then and makes such a block, before the
-// recorder's pass: they did not exist at the same time.
-static void what_a_process_freed_ends_with_it(void **state)
-{
-    (void)state;
-    struct fixture f;
-    open_fixture(&f);
-    const pid_t child = sleeping_child();
-    struct lane_producer ended;
-    struct lane_producer next;
-    open_lane(&f, join(&f, (uint32_t)getpid(), 0), &next);
-    send_allocation(&next, 0x1000, 1);
-    const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
-    session_process(f.on.mapping.header, slot)->pid_namespace = f.on.session.pid_namespace;
-    open_lane(&f, slot, &ended);
-    send_allocation(&ended, 0x1000, 5000);
-    send_free(&ended, 0x1000);
-    struct process_slot *shared = session_process(f.on.mapping.header, slot);
-    atomic_store(&shared->exit_stamp, stamp_now(f.on.mapping.header));
-    atomic_store(&shared->exit_ms, f.clock_ms);
-    assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    send_allocation(&next, 0x2000, 1);
-    send_allocation(&next, 0x3000, 5000);
-    const uint64_t deadline = now_s() + DEADLINE_S;
-    while (f.on.drain.process_count > 1 || f.on.aggregator.totals.sums.allocations < 4) {
-        assert_true(now_s() < deadline);
-        pass(&f);
-    }
-    assert_int_equal(f.on.aggregator.totals.peak_bytes, 5002);
-    assert_in_range(peak_bound_above(&f.on.aggregator.bound, 5002), 0, 100);
-    close_fixture(&f);
-}
-
 static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
 {
     (void)state;
@@ -449,11 +344,11 @@ static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
     struct lane_producer before;
     struct lane_producer after;
     open_lane(&f, join(&f, (uint32_t)getpid(), 0), &before);
-    send_allocation(&before, 0x1000, 5);
+    send_allocation(&before, 5);
     pass(&f);
-    send_allocation(&before, 0x2000, 6); // not read yet when the next image joins
+    send_allocation(&before, 6); // not read yet when the next image joins
     open_lane(&f, join(&f, (uint32_t)getpid(), 0), &after);
-    send_free(&after, 0x1000); // an address of the old image is meaningless in the new one
+    send_free(&after, 5); // a row of the old image is none of the new one
     pass(&f);
     pass(&f);
     assert_int_equal(f.on.aggregator.processes.len, 2);
@@ -481,7 +376,7 @@ static void what_a_thread_has_not_sent_or_has_just_sent_is_not_counted(void **st
     assert_false(drain_has_counted(&f.on.drain, slot));
     assert_true(drain_has_counted(&f.on.drain, slot + 1));
     own.lane->book.has_counted = 0;
-    send_allocation(&own, 0x1000, 5);
+    send_allocation(&own, 5);
     assert_false(drain_has_counted(&f.on.drain, slot));
     pass(&f);
     assert_true(drain_has_counted(&f.on.drain, slot));
@@ -517,7 +412,7 @@ static void an_awaited_process_is_itself_although_it_has_ended(void **state)
     const uint32_t slot = join(&f, 7, 0);
     session_process(f.on.mapping.header, slot)->pid_namespace = elsewhere;
     open_lane(&f, slot, &lane);
-    send_allocation(&lane, 0x1000, 1);
+    send_allocation(&lane, 1);
     pass(&f);
     assert_int_equal(f.on.drain.awaited.len, 0);
     assert_int_equal(f.on.aggregator.processes.len, 1);
@@ -530,14 +425,11 @@ int main(void)
         cmocka_unit_test(a_dead_process_is_read_to_its_last_record),
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
-        cmocka_unit_test(a_thread_that_sleeps_has_finished_its_latest_free),
-        cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
+        cmocka_unit_test(a_process_leaves_with_its_blocks),
         cmocka_unit_test(a_false_time_of_the_end_does_not_count),
         cmocka_unit_test(an_end_that_was_noted_while_the_clock_rested_counts),
         cmocka_unit_test(an_end_has_the_error_of_a_clock_that_stood_still),
         cmocka_unit_test(an_idle_process_ends_when_it_is_found_dead),
-        cmocka_unit_test(a_false_stamp_of_the_exit_does_not_count),
-        cmocka_unit_test(what_a_process_freed_ends_with_it),
         cmocka_unit_test(an_awaited_process_is_itself_although_it_has_ended),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
         cmocka_unit_test(what_a_thread_has_not_sent_or_has_just_sent_is_not_counted),

@@ -165,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
     atomic_store(&victim.session.header->state, SESSION_RUNNING);
-    if (aggregator_init(&victim.aggregator, 1) != ERR_OK ||
+    if (aggregator_init(&victim.aggregator) != ERR_OK ||
         drain_init(&victim.drain, &victim.session, &victim.aggregator, NULL) != ERR_OK) {
         abort();
     }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/test_support/open_files.h"
+#include "recorder/ingest/test_books.h"
 #include "recorder/ingest/test_session.h"
 
 enum {
@@ -41,36 +42,26 @@ static uint32_t join_as(struct fixture *f, pid_t pid)
     return index;
 }
 
-// Open the lane of a process's main thread, with one stack defined.
-static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
+// Open the lane of a process's main thread, with one stack that has a row.
+static void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p, uint32_t row)
 {
     test_session_add_lane(&f->on, process, p);
     p->lane->thread_id = session_process(f->on.mapping.header, process)->pid;
     assert_true(lane_producer_tick(p));
     test_session_define_stacks(p, SLOT + 1);
+    test_send_row(p, SLOT, row);
 }
 
-static void send(struct lane_producer *p, const uint64_t *words, size_t count)
+// An event of the lane's stack, whose row has that number.
+static void send_allocation(struct lane_producer *p, uint32_t row)
 {
-    uint64_t *to = lane_producer_reserve(p, count);
-    assert_non_null(to);
-    for (size_t i = 0; i < count; i++) {
-        to[i] = words[i];
-    }
-    lane_producer_advance(p, count);
-    lane_producer_publish(p);
-}
-
-static void send_allocation(struct lane_producer *p, uint64_t address)
-{
-    const uint64_t words[] = {wire_word(WIRE_ALLOC, address), wire_slot_size(SLOT, 100)};
-    send(p, words, 2);
+    test_send_event(p, TEST_ALLOCATION, row, 100);
 }
 
 static void send_time(struct lane_producer *p, uint64_t tick_ms)
 {
     const uint64_t word = wire_word(WIRE_TICK, tick_ms);
-    send(p, &word, 1);
+    test_send(p, &word, 1);
 }
 
 static void pass(struct fixture *f)
@@ -114,11 +105,16 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
         const uint32_t process = join_as(&f, child);
         struct lane_producer lanes[BAD_AT_MOST];
         for (uint32_t i = 0; i < BAD_AT_MOST; i++) {
-            open_lane(&f, process, &lanes[i]);
+            open_lane(&f, process, &lanes[i], i + 1);
         }
         pass(&f);
         for (uint32_t i = 0; i < BAD_AT_MOST; i++) {
-            send_allocation(&lanes[i], i == bad ? 0 : 0x1000 * (i + 1)); // 0 breaks the rules
+            const uint64_t empty = wire_word(WIRE_BOOK, i + 1); // breaks the rules
+            if (i == bad) {
+                test_send(&lanes[i], &empty, 1);
+            } else {
+                send_allocation(&lanes[i], i + 1);
+            }
         }
         lanes[bad].lane->keeps_book = 1;
         lanes[bad].lane->book.has_counted = 1;
@@ -144,13 +140,13 @@ static void times_to_come_are_not_waited_for(void **state)
         const pid_t children[] = {sleeping_child(), sleeping_child()};
         struct lane_producer lanes[2];
         for (size_t k = 0; k < 2; k++) {
-            open_lane(&f, join_as(&f, children[k]), &lanes[k]);
+            open_lane(&f, join_as(&f, children[k]), &lanes[k], 1);
             pass(&f);
             send_time(&lanes[k], times[i]);
-            send_allocation(&lanes[k], 0x1000);
+            send_allocation(&lanes[k], 1);
             pass(&f); // while the first is alone, even a false time is read at once
             send_time(&lanes[k], 2 * times[i]);
-            send_allocation(&lanes[k], 0x2000);
+            send_allocation(&lanes[k], 1);
         }
         pass(&f);
         kill_and_reap(children[0]);
@@ -159,42 +155,6 @@ static void times_to_come_are_not_waited_for(void **state)
         assert_int_equal(f.on.aggregator.totals.sums.allocations, 4);
         test_session_close(&f.on);
     }
-}
-
-#define LIES 400ull // less than a ring
-
-// Stamps order lanes: false ones are not waited for either, whether their lane's process lives or
-// not.
-static void stamps_to_come_are_not_waited_for(void **state)
-{
-    (void)state;
-    static struct fixture f;
-    open_fixture(&f);
-    const pid_t child = sleeping_child();
-    struct lane_producer lanes[2];
-    open_lane(&f, join_as(&f, getpid()), &lanes[0]);
-    open_lane(&f, join_as(&f, child), &lanes[1]);
-    pass(&f);
-    for (uint64_t i = 0; i < 2 * LIES; i++) {
-        const uint64_t word = wire_word(WIRE_STAMP, ((uint64_t)1 << 55) + i);
-        send(&lanes[i % 2], &word, 1);
-        send_allocation(&lanes[i % 2], 0x1000 * (i + 1));
-    }
-    for (int i = 0; i < PASSES; i++) {
-        pass(&f);
-    }
-    assert_int_equal(f.on.aggregator.totals.sums.allocations, 2 * LIES);
-    assert_int_equal(f.on.drain.corrupt_lanes, 0);
-    const uint64_t word = wire_word(WIRE_STAMP, (uint64_t)1 << 50);
-    send(&lanes[1], &word, 1);
-    send_allocation(&lanes[1], 0x10);
-    kill_and_reap(child);
-    for (int i = 0; i < PASSES; i++) {
-        pass(&f);
-    }
-    assert_int_equal(f.on.aggregator.totals.sums.allocations, 2 * LIES + 1);
-    assert_int_equal(f.on.drain.process_count, 1);
-    test_session_close(&f.on);
 }
 
 static bool may_map(void *context, pid_t pid)
@@ -213,9 +173,9 @@ static void strangers_are_not_waited_for(void **state)
     const pid_t stranger = getppid(); // lives, and has not mapped the session
     struct lane_producer ours;
     struct lane_producer theirs;
-    open_lane(&f, join_as(&f, getpid()), &ours);
-    open_lane(&f, join_as(&f, stranger), &theirs);
-    send_allocation(&theirs, 0x1000);
+    open_lane(&f, join_as(&f, getpid()), &ours, 1);
+    open_lane(&f, join_as(&f, stranger), &theirs, 1);
+    send_allocation(&theirs, 1);
     pass(&f);
     assert_int_equal(f.on.drain.process_count, 2);
     for (int pass = 0; pass < 2; pass++) {
@@ -239,8 +199,8 @@ static void counters_are_bounded_by_what_is_possible(void **state)
     open_fixture(&f);
     struct lane_producer lanes[2];
     const uint32_t process = join_as(&f, getpid());
-    open_lane(&f, process, &lanes[0]);
-    open_lane(&f, process, &lanes[1]);
+    open_lane(&f, process, &lanes[0], 1);
+    open_lane(&f, process, &lanes[1], 2);
     _Atomic uint64_t *counter = &f.on.session.header->counters[NOTE_unfinished_stacks];
     const uint64_t *believed = &f.on.drain.counters[NOTE_unfinished_stacks];
     static const struct {
@@ -275,7 +235,6 @@ int main(void)
         cmocka_unit_test(a_corrupt_lane_of_the_dead_is_ended_among_others),
         cmocka_unit_test(counters_are_bounded_by_what_is_possible),
         cmocka_unit_test(strangers_are_not_waited_for),
-        cmocka_unit_test(stamps_to_come_are_not_waited_for),
         cmocka_unit_test(times_to_come_are_not_waited_for),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// memory_budget: what is merged and sampled at which size, and that sums stay right on average; and
-// a lane that is read while stacks use their part of the memory.
+// memory_budget: what is merged and sampled at which size; and a lane that is read while stacks use
+// their part of the memory.
 #include "aggregate/memory_budget.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/peak/byte_weight.h"
+#include "recorder/ingest/test_books.h"
 #include "recorder/ingest/test_session.h"
 #include "session/books/sampling_level.h"
 #include "session/wire.h"
@@ -138,46 +137,6 @@ static void entries_are_limited(void **state)
     assert_false(budget.is_full);
 }
 
-// Blocks of one size: the kept blocks stand for about as many as there are, exactly if all are
-// kept, and large blocks are likelier to be kept.
-static void sums_are_right_on_average(void **state)
-{
-    (void)state;
-    enum {
-        BLOCKS = 200000
-    };
-    static const struct {
-        uint32_t level;
-        uint64_t size_bytes;
-        uint32_t shift; // its sampling weight before
-    } cases[] = {
-        {0, 16, 0}, {1, 16, 0},  {6, 100, 0}, {6, 256, 0}, {6, 1 << 20, 0}, {3, 64, 2},
-        {9, 64, 4}, {0, 64, 27}, {9, 0, 0},   {3, 64, 26}, {5, 64, 27},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct memory_budget budget = {.level = cases[i].level, .random = 4711};
-        const double length = (double)cases[i].size_bytes + 1;
-        const double interval = (double)sampling_interval(cases[i].level);
-        const double most = interval == 0 ? 1 : 2 / -expm1(-length / interval);
-        uint64_t kept = 0;
-        double sum = 0; // of blocks
-        for (int k = 0; k < BLOCKS; k++) {
-            uint32_t shift = cases[i].shift;
-            if (memory_budget_takes(&budget, cases[i].size_bytes, &shift)) {
-                kept++;
-                assert_in_range(shift, cases[i].shift, BYTE_WEIGHT_SHIFT_MAX);
-                sum += ldexp(1, (int)(shift - cases[i].shift));
-            }
-        }
-        assert_int_equal(kept + budget.unkept_blocks, BLOCKS);
-        print_message("level %u, %llu bytes: %llu kept\n", cases[i].level,
-                      (unsigned long long)cases[i].size_bytes, (unsigned long long)kept);
-        // A kept block adds its weight, at most `most`, to the variance of the sum.
-        assert_true(fabs(sum - BLOCKS) <= 5 * sqrt((most - 1) * BLOCKS));
-        assert_true((kept == BLOCKS) == (most < 2.001 || cases[i].shift == BYTE_WEIGHT_SHIFT_MAX));
-    }
-}
-
 struct fixture {
     struct test_session on;
     struct lane_producer producer;
@@ -207,7 +166,7 @@ static void pass(struct fixture *f)
 static void
 allocate_at(struct fixture *f, uint32_t slot, uint64_t base, const uint64_t *pcs, uint32_t count)
 {
-    static uint64_t address = 0x10000;
+    static uint32_t row = 0;
     struct lane_producer *p = &f->producer;
     uint64_t *frames = lane_producer_begin_stack(p, slot, WIRE_STACK_HAS_SLOT, base, count);
     assert_non_null(frames);
@@ -215,12 +174,8 @@ allocate_at(struct fixture *f, uint32_t slot, uint64_t base, const uint64_t *pcs
         frames[i] = pcs[i];
     }
     lane_producer_advance(p, lane_stack_words(count));
-    uint64_t *words = lane_producer_reserve(p, 2);
-    assert_non_null(words);
-    words[0] = wire_word(WIRE_ALLOC, address += 16);
-    words[1] = wire_slot_size(slot, 10);
-    lane_producer_advance(p, 2);
-    lane_producer_publish(p);
+    test_send_row(p, slot, ++row);
+    test_send_event(p, TEST_ALLOCATION, row, 10);
     pass(f);
 }
 
@@ -301,7 +256,6 @@ int main(void)
         cmocka_unit_test(each_part_has_its_own_bounds),
         cmocka_unit_test(usual_words_have_a_cap_of_their_own),
         cmocka_unit_test(entries_are_limited),
-        cmocka_unit_test(sums_are_right_on_average),
         cmocka_unit_test(a_full_table_merges_new_stacks_and_no_known_ones),
         cmocka_unit_test(full_tables_stay_as_they_are),
     };

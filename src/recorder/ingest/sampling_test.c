@@ -200,7 +200,7 @@ static void open_fixture(struct fixture *f, uint64_t seed, const struct stream *
     f->kinds = stream->kinds;
     f->levels_max = stream->sample_bytes == 0 ? LEVELS : 0;
     f->next_level = UINT32_MAX;
-    test_session_open(&f->on, SESSION_BOOKS);
+    test_session_open(&f->on, 0);
     f->on.session.header->sample_bytes = stream->sample_bytes;
     f->on.aggregator.sample_bytes = stream->sample_bytes;
     const uint32_t process = test_session_add_process(&f->on);

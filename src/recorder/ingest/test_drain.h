@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "recorder/ingest/drain.h"
+#include "recorder/ingest/test_books.h"
 #include "recorder/ingest/test_session.h"
-#include "session/stamp.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/session_join.h"
 
@@ -52,6 +52,13 @@ static inline uint32_t join(struct fixture *f, uint32_t pid, uint32_t flags)
     return index;
 }
 
+// The row of the lane's stack: each lane has its own.
+static inline uint32_t row_of(const struct lane_producer *p)
+{
+    const char *lanes = (const char *)session_lane(p->session, 0);
+    return 1 + (uint32_t)((size_t)((const char *)p->lane - lanes) / LANE_STRIDE);
+}
+
 static inline void define_stack(struct lane_producer *p)
 {
     uint64_t *frames = lane_producer_begin_stack(p, SLOT, WIRE_STACK_HAS_SLOT, 0, 2);
@@ -59,6 +66,7 @@ static inline void define_stack(struct lane_producer *p)
     frames[0] = 0x1000; // no module: plain pcs
     frames[1] = 0x2000;
     lane_producer_advance(p, lane_stack_words(2));
+    test_send_row(p, SLOT, row_of(p));
 }
 
 static inline void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
@@ -72,29 +80,15 @@ static inline void open_lane(struct fixture *f, uint32_t process, struct lane_pr
     lane_producer_publish(p);
 }
 
-static inline void send(struct lane_producer *p, const uint64_t *words, size_t count)
+// Send an event of the lane's stack.
+static inline void send_allocation(struct lane_producer *p, uint64_t size_bytes)
 {
-    uint64_t *to = lane_producer_reserve(p, count);
-    if (to != NULL) {
-        memcpy(to, words, count * sizeof(*to));
-        lane_producer_advance(p, count);
-        lane_producer_publish(p);
-    }
+    test_send_event(p, TEST_ALLOCATION, row_of(p), size_bytes);
 }
 
-// Send events with stamps, as several threads do.
-static inline void send_allocation(struct lane_producer *p, uint64_t address, uint64_t size)
+static inline void send_free(struct lane_producer *p, uint64_t size_bytes)
 {
-    const uint64_t words[] = {wire_word(WIRE_STAMP, stamp_now(p->session)),
-                              wire_word(WIRE_ALLOC, address), wire_slot_size(SLOT, size)};
-    send(p, words, 3);
-}
-
-static inline void send_free(struct lane_producer *p, uint64_t address)
-{
-    const uint64_t words[] = {wire_word(WIRE_STAMP, stamp_now(p->session)),
-                              wire_word(WIRE_FREE, address)};
-    send(p, words, 2);
+    test_send_event(p, TEST_FREE, row_of(p), size_bytes);
 }
 
 // A pass at f->clock_ms.

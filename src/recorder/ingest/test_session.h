@@ -34,7 +34,7 @@ static inline void test_session_open(struct test_session *t, uint32_t flags)
     atomic_store(&t->session.header->clock_ms, 1);
     assert_int_equal(session_join(t->session.environment, &t->mapping), ERR_OK);
     memset(&t->aggregator, 0, sizeof(t->aggregator));
-    assert_int_equal(aggregator_init(&t->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&t->aggregator), ERR_OK);
     memset(&t->drain, 0, sizeof(t->drain));
     assert_int_equal(drain_init(&t->drain, &t->session, &t->aggregator, NULL), ERR_OK);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/lanes/lane_counters.h"
 
-#include "aggregate/aggregator_sampling.h"
 #include "base/minmax.h"
 #include "recorder/session/claimed_counter.h"
 #include "session/books/sampling_level.h"

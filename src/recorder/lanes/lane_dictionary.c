@@ -8,7 +8,6 @@ void lane_dictionary_release(struct lane_dictionary *dictionary)
 {
     lane_module_slot_vec_release(&dictionary->modules);
     u32_vec_release(&dictionary->nodes);
-    u32_vec_release(&dictionary->rows);
 }
 
 // A frame as the wire packs it.
@@ -77,13 +76,10 @@ static enum err define_slot(struct lane_dictionary *dictionary, uint32_t slot, u
     if (slot >= LANE_DICTIONARY_SLOTS_MAX) {
         return ERR_CORRUPT;
     }
-    while (dictionary->rows.len <= slot) {
-        TRY(u32_vec_reserve(&dictionary->nodes, 1));
-        TRY(u32_vec_push(&dictionary->rows, REC_NONE));
-        dictionary->nodes.items[dictionary->nodes.len++] = REC_NONE;
+    while (dictionary->nodes.len <= slot) {
+        TRY(u32_vec_push(&dictionary->nodes, REC_NONE));
     }
     dictionary->nodes.items[slot] = node;
-    dictionary->rows.items[slot] = REC_NONE;
     return ERR_OK;
 }
 
@@ -262,7 +258,6 @@ enum err lane_dictionary_add_module(struct lane_dictionary *dictionary,
     if ((module.flags & WIRE_MODULE_RESET) != 0) {
         lane_module_slot_vec_clear(&dictionary->modules);
         u32_vec_clear(&dictionary->nodes);
-        u32_vec_clear(&dictionary->rows);
     }
     if (module.slot == 0) {
         return ERR_OK; // a reset alone
@@ -275,20 +270,5 @@ enum err lane_dictionary_add_module(struct lane_dictionary *dictionary,
     }
     dictionary->modules.items[module.slot] =
         (struct lane_module_slot){.bias = module.bias, .module = id, .is_defined = true};
-    return ERR_OK;
-}
-
-enum err lane_dictionary_begin_row(struct lane_dictionary *dictionary,
-                                   struct aggregator_thread *thread,
-                                   struct aggregator *aggregator,
-                                   uint32_t slot,
-                                   uint32_t *out)
-{
-    const uint32_t node = lane_dictionary_node(dictionary, slot);
-    if (node == REC_NONE) {
-        return ERR_CORRUPT;
-    }
-    TRY(aggregator_row(aggregator, thread, node, out));
-    dictionary->rows.items[slot] = *out;
     return ERR_OK;
 }

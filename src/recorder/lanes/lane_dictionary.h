@@ -33,7 +33,6 @@ DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
 struct lane_dictionary {
     struct lane_module_slot_vec modules; // by slot
     struct u32_vec nodes;                // by slot; REC_NONE: not defined
-    struct u32_vec rows;                 // by slot; REC_NONE: no heap event yet
 };
 
 void lane_dictionary_release(struct lane_dictionary *dictionary);
@@ -54,25 +53,4 @@ enum err lane_dictionary_add_stack(struct lane_dictionary *dictionary,
 static inline uint32_t lane_dictionary_node(const struct lane_dictionary *dictionary, uint32_t slot)
 {
     return slot < dictionary->nodes.len ? dictionary->nodes.items[slot] : REC_NONE;
-}
-
-// Get the row of a stack slot at its first heap event. ERR_CORRUPT: the slot was never defined.
-enum err lane_dictionary_begin_row(struct lane_dictionary *dictionary,
-                                   struct aggregator_thread *thread,
-                                   struct aggregator *aggregator,
-                                   uint32_t slot,
-                                   uint32_t *out) MUST_USE;
-
-// Get the row of a stack slot.
-static inline MUST_USE enum err lane_dictionary_row(struct lane_dictionary *dictionary,
-                                                    struct aggregator_thread *thread,
-                                                    struct aggregator *aggregator,
-                                                    uint32_t slot,
-                                                    uint32_t *out)
-{
-    if (LIKELY(slot < dictionary->rows.len && dictionary->rows.items[slot] != REC_NONE)) {
-        *out = dictionary->rows.items[slot];
-        return ERR_OK;
-    }
-    return lane_dictionary_begin_row(dictionary, thread, aggregator, slot, out);
 }

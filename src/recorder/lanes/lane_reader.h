@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // lane_reader: reads one lane into the aggregator.
 //
-// Records are decoded from a private copy, a piece at a time. Some of a piece may wait until other
-// lanes have advanced. While a record is counted, the live map's memory for the next dozen is
-// prefetched.
+// Records are decoded from a private copy, a piece at a time.
 // Trust: none. A violation of wire.h returns ERR_CORRUPT, and the lane is not read again.
 // Memory: a piece and the dictionaries.
 // Context: H, the recorder's main thread.
@@ -39,9 +37,6 @@ struct lane_reader {
     uint64_t *piece;      // owned: LANE_READER_PIECE_WORDS words, NULL until the first one
     size_t piece_len;     // words copied
     size_t piece_at;      // words counted
-    size_t fetched;       // words prefetched
-    uint64_t next_stamp;  // of the first unread record; 0: none, or not known yet
-    uint64_t lie_stamp;   // replaces later stamps after an impossible one; 0: none so far
     uint64_t events;      // allocations and frees counted in all
     struct u64_vec taken; // records taken from the thread's book, behind the ring's byte taken_pos
     uint64_t taken_pos;
@@ -78,16 +73,9 @@ void lane_reader_release(struct lane_reader *reader);
 enum err lane_reader_peek_executable(struct lane_reader *reader, struct aggregator *aggregator)
     MUST_USE;
 
-// Limit of one record; a larger value is false, and counts as that limit.
-struct lane_limits {
-    uint64_t time_ms;
-    uint64_t stamp;
-};
-
-// Count the unread records (as of the consumer's last refresh) up to the first one with a stamp
-// beyond `last_stamp`. Sets reader->next_stamp. ERR_CORRUPT: the lane broke the rules.
-// ERR_NO_MEMORY, ERR_LIMIT: the aggregator is full.
+// Count the unread records (as of the consumer's last refresh). A time later than `latest_ms` is
+// false, and counts as that. ERR_CORRUPT: the lane broke the rules. ERR_NO_MEMORY, ERR_LIMIT: the
+// aggregator is full.
 enum err lane_reader_run(struct lane_reader *reader,
                          struct aggregator *aggregator,
-                         uint64_t last_stamp,
-                         const struct lane_limits *limits) MUST_USE;
+                         uint64_t latest_ms) MUST_USE;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/books/listed_block.h"
 #include "base/compiler.h"
 #include "host/text/proc_text.h"
 #include "recorder/memory/rss_split.h"
@@ -52,14 +53,17 @@ static void check_map(const struct memory_areas *map)
 // Make blocks at the starts of areas, of sizes that cross their ends.
 static void fill_heap(struct aggregator *aggregator,
                       struct aggregator_thread *thread,
-                      const struct memory_areas *map)
+                      const struct memory_areas *map,
+                      struct listed_block_vec *out)
 {
     uint32_t row = 0;
     must(aggregator_row(aggregator, thread, 0, &row) == ERR_OK);
     for (size_t i = 0; i < map->areas.len && i < BLOCKS_MAX; i++) {
-        const uint64_t address = map->areas.items[i].start + 16 * (i + 1);
-        const uint64_t size_bytes = (uint64_t)1 << i % 20;
-        must(aggregator_allocate(aggregator, thread, address, row, size_bytes) == ERR_OK);
+        const struct listed_block block = {.address = map->areas.items[i].start + 16 * (i + 1),
+                                           .size_bytes = (uint64_t)1 << i % 20,
+                                           .row = row,
+                                           .weight = 1};
+        must(listed_block_vec_push(out, block) == ERR_OK);
     }
 }
 
@@ -72,14 +76,16 @@ static void check_split(const struct memory_areas *map, uint8_t pattern)
     struct rec_memory_snapshot snapshot = {0};
     uint64_t rss_bytes = 0;
     CLEANUP(rss_tables_release) struct rss_tables tables = {0};
-    must(aggregator_init(&aggregator, 1) == ERR_OK);
+    CLEANUP(listed_block_vec_release) struct listed_block_vec listed = {0};
+    must(aggregator_init(&aggregator) == ERR_OK);
     must(aggregator_process_begin(&aggregator, &record, &process) == ERR_OK);
     aggregator_thread_begin(&thread, process, 0, 1, 0);
-    fill_heap(&aggregator, &thread, map);
+    fill_heap(&aggregator, &thread, map, &listed);
     const struct address_range_vec own = {0};
     const struct u64_vec tops = {0};
     const struct rss_process what = {.aggregator = &aggregator,
                                      .process = process,
+                                     .listed = &listed,
                                      .own = &own,
                                      .stack_tops = &tops,
                                      .stack_pointers = &tops,

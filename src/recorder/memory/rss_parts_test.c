@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/live_blocks/live_walk.h"
+#include "aggregate/books/listed_walk.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
@@ -315,6 +315,7 @@ static void a_long_map_is_split_with_pauses(void **state)
     open_fixture(&f, strbuf_text(&text));
     const struct rss_process what = {.aggregator = &f.aggregator,
                                      .process = f.process,
+                                     .listed = &f.listed,
                                      .own = &f.own,
                                      .stack_tops = &f.tops,
                                      .stack_pointers = &f.pointers,
@@ -359,10 +360,13 @@ static unsigned number_size(unsigned number)
     return 1 + number * 2654435761u % 200;
 }
 
-static void allocate_next(struct pausing *p)
+// List the blocks that are left.
+static void list_blocks(struct pausing *p)
 {
-    allocate(&p->f, number_address(p->next), number_size(p->next));
-    p->next++;
+    listed_block_vec_clear(&p->f.listed);
+    for (unsigned number = p->first_left; number < p->next; number++) {
+        allocate(&p->f, number_address(number), number_size(number));
+    }
 }
 
 static uint64_t change_some(void *context)
@@ -371,14 +375,10 @@ static uint64_t change_some(void *context)
     assert_true(p->last_pause == 0 || p->pauses < p->last_pause); // it is asked for nothing later
     p->pauses++;
     for (unsigned i = 0; i < p->changes_a_pause; i++) {
-        p->changed_bytes += number_size(p->next) + number_size(p->first_left);
-        allocate_next(p);
-        assert_int_equal(
-            aggregator_free(&p->f.aggregator, &p->f.thread, number_address(p->first_left++), false),
-            ERR_OK);
+        p->changed_bytes += number_size(p->next++) + number_size(p->first_left++);
         p->changes += 2;
     }
-    return p->pauses == p->last_pause ? LIVE_WALK_GONE : 2 * (uint64_t)p->changes_a_pause;
+    return p->pauses == p->last_pause ? LISTED_WALK_GONE : 2 * (uint64_t)p->changes_a_pause;
 }
 
 static void open_pausing(struct pausing *p)
@@ -388,16 +388,16 @@ static void open_pausing(struct pausing *p)
                    HEAP_START + HEAP_PAGES * 4096, HEAP_PAGES * 4);
     open_fixture(&p->f, map);
     p->f.resident = 0xfedcba9876543210;
-    while (p->next < HEAP_BLOCKS) {
-        allocate_next(p);
-    }
+    p->next = HEAP_BLOCKS;
 }
 
 static void split_pausing(struct pausing *p, uint64_t (*pause)(void *context))
 {
     struct fixture *f = &p->f;
+    list_blocks(p);
     const struct rss_process what = {.aggregator = &f->aggregator,
                                      .process = f->process,
+                                     .listed = &f->listed,
                                      .own = &f->own,
                                      .stack_tops = &f->tops,
                                      .stack_pointers = &f->pointers,
@@ -412,8 +412,9 @@ static void split_pausing(struct pausing *p, uint64_t (*pause)(void *context))
                      ERR_OK);
 }
 
-// Whatever happens in the pauses, the walks go on, with as many pauses. What is off is in the
-// blocks that came or went, and the snapshot says so; if they are many, pages are not judged.
+// Whatever happens in the pauses, the list of blocks stays, and so do the walks and their pauses.
+// What is off is in the blocks that came or went, and the snapshot says so; if they are many, pages
+// are not judged.
 static void many_blocks_are_split_with_pauses(void **state)
 {
     (void)state;
@@ -422,8 +423,8 @@ static void many_blocks_are_split_with_pauses(void **state)
         struct pausing p = {.changes_a_pause = changes[i]};
         open_pausing(&p);
         split_pausing(&p, change_some);
-        assert_in_range(p.pauses, 2 * (HEAP_BLOCKS / LIVE_WALK_STEP),
-                        3 * (HEAP_BLOCKS / LIVE_WALK_STEP + 1));
+        assert_in_range(p.pauses, 2 * (HEAP_BLOCKS / LISTED_WALK_STEP),
+                        3 * (HEAP_BLOCKS / LISTED_WALK_STEP + 1));
         const struct rec_memory_snapshot paused = p.f.snapshot;
         split_pausing(&p, NULL);
         const struct rec_memory_snapshot *now = &p.f.snapshot;
@@ -475,6 +476,7 @@ static void blocks_that_come_while_pages_are_read_count(void **state)
     allocate(&f, 0x5000010, 3000);
     const struct rss_process what = {.aggregator = &f.aggregator,
                                      .process = f.process,
+                                     .listed = &f.listed,
                                      .own = &f.own,
                                      .stack_tops = &f.tops,
                                      .stack_pointers = &f.pointers,

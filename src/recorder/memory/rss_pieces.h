@@ -65,7 +65,7 @@ struct page_wants;
 struct rss_process {
     const struct aggregator *aggregator;
     const struct aggregator_process *process;
-    const struct listed_block_vec *listed; // of threads that keep books; NULL: none
+    const struct listed_block_vec *listed; // its live blocks
     uint64_t listed_changes;               // live blocks that changed while they were listed
     uint64_t late_bytes;                   // shared_claim.late_bytes
     const struct address_range_vec *own;   // cairn's own memory
@@ -81,7 +81,7 @@ struct rss_process {
     // Return whether a block of the aggregator has ever begun in a range; also if that is unknown.
     // NULL: it is.
     bool (*had_blocks)(void *context, struct address_range range);
-    // Each millisecond of a long map or of many blocks, as live_walk.pause. NULL: no pauses.
+    // Each millisecond of a long map or of many blocks, as listed_walk.pause. NULL: no pauses.
     uint64_t (*pause)(void *context);
     void *context;
 };

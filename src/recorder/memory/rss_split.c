@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "aggregate/live_blocks/live_walk.h"
+#include "aggregate/books/listed_walk.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/minmax.h"
@@ -55,10 +55,8 @@ DEFINE_VEC(split_part_vec, struct split_part);
 
 struct splitting;
 
-typedef void block_visit(struct splitting *s,
-                         struct rss_piece *piece,
-                         uint64_t address,
-                         const struct live_block *block);
+typedef void
+block_visit(struct splitting *s, struct rss_piece *piece, const struct listed_block *block);
 
 struct splitting {
     const struct rss_process *what;
@@ -67,12 +65,11 @@ struct splitting {
     struct resident_pages pages;
     struct survivors survivors;
     struct survivor_list survivor_list;
-    struct live_walk walk;    // of the blocks
+    struct listed_walk walk;  // of the blocks
     block_visit *visit;       // of a walk
     struct rss_piece *latest; // of the block before; NULL: none
     size_t spans_left;        // of a walk: pieces that blocks reach into
     enum err err;             // of a visit to a block
-    uint64_t weight;          // of the visited block, besides its shift
     bool is_estimated;
     bool is_answered; // an allocator said what it keeps
     struct split_part_vec parts;
@@ -113,9 +110,10 @@ static bool is_continued(const struct splitting *s, const struct rss_piece *piec
            (next->kind == REC_PART_KEPT || next->kind == REC_PART_REST);
 }
 
-static void visit_block(void *context, uint64_t address, const struct live_block *block)
+static void visit_block(void *context, const struct listed_block *block)
 {
     struct splitting *s = context;
+    const uint64_t address = block->address;
     struct rss_piece *piece = s->latest;
     if (piece == NULL || address < piece->start || address >= piece->end) {
         piece = piece_at(s, address);
@@ -124,31 +122,22 @@ static void visit_block(void *context, uint64_t address, const struct live_block
     if (piece == NULL) {
         return;
     }
-    s->visit(s, piece, address, block);
+    s->visit(s, piece, block);
     const uint64_t end = address + block->size_bytes;
     while (end > piece->end && is_continued(s, piece)) {
         s->spans_left--;
-        s->visit(s, ++piece, address, block);
+        s->visit(s, ++piece, block);
     }
 }
 
-// Call `visit` for each piece that a live block is in. Those of books are ordered by address.
-static enum err each_block(struct splitting *s, block_visit *visit)
+// Call `visit` for each piece that a live block is in.
+static void each_block(struct splitting *s, block_visit *visit)
 {
-    const struct listed_block_vec *listed = s->what->listed;
     s->visit = visit;
     s->latest = NULL;
     s->spans_left = s->pieces.len;
     s->walk.block_count = 0;
-    s->weight = 1;
-    TRY(live_walk_run(&s->walk, &s->what->process->live));
-    for (size_t i = 0; listed != NULL && i < listed->len && !s->walk.is_gone; i++) {
-        const struct listed_block *of = listed->items + i;
-        s->weight = of->weight;
-        live_walk_visit(&s->walk, of->address,
-                        &(struct live_block){of->size_bytes, of->born_ms, of->row, 0});
-    }
-    return ERR_OK;
+    listed_walk_run(&s->walk, s->what->listed);
 }
 
 static struct address_range within(const struct rss_piece *piece, struct address_range range)
@@ -170,13 +159,12 @@ static uint64_t bytes_in(const struct rss_piece *piece, uint64_t address, struct
     return excess_u64(min_u64(of.end, piece->end), start);
 }
 
-static void count_block(struct splitting *s,
-                        struct rss_piece *piece,
-                        uint64_t address,
-                        const struct live_block *block)
+static void
+count_block(struct splitting *s, struct rss_piece *piece, const struct listed_block *block)
 {
+    const uint64_t address = block->address;
     const struct address_range own = {.start = address, .end = address + block->size_bytes};
-    const uint64_t weight = s->weight << block->shift;
+    const uint64_t weight = block->weight;
     piece->live_count++;
     piece->apart_count += block_is_apart(address, block->size_bytes);
     const struct address_range extent = block_extent_of(address, block->size_bytes);
@@ -189,7 +177,7 @@ static void count_block(struct splitting *s,
 // Memory with live blocks is heap, whatever its shape.
 static enum err find_heap(struct splitting *s)
 {
-    TRY(each_block(s, count_block));
+    each_block(s, count_block);
     for (size_t i = 0; i < s->pieces.len; i++) {
         struct rss_piece *piece = s->pieces.items + i;
         if (piece->live_count > 0 && piece->kind != REC_PART_OWN) {
@@ -216,18 +204,17 @@ resident_in_piece(const struct splitting *s, const struct rss_piece *piece, stru
     return resident_pages_bytes(&s->pages, piece->area, range.start, range.end);
 }
 
-static void measure_block(struct splitting *s,
-                          struct rss_piece *piece,
-                          uint64_t address,
-                          const struct live_block *block)
+static void
+measure_block(struct splitting *s, struct rss_piece *piece, const struct listed_block *block)
 {
     if (piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
         return;
     }
+    const uint64_t address = block->address;
     const struct address_range own = {.start = address, .end = address + block->size_bytes};
     const struct address_range extent = block_extent_of(address, block->size_bytes);
-    piece->live_bytes += resident_in_piece(s, piece, own) * (s->weight << block->shift);
-    piece->occupied_bytes += resident_in_piece(s, piece, extent) * (s->weight << block->shift);
+    piece->live_bytes += resident_in_piece(s, piece, own) * block->weight;
+    piece->occupied_bytes += resident_in_piece(s, piece, extent) * block->weight;
     survivors_count(&s->survivors, piece->area, within(piece, own));
     const struct address_range kept = release_span_of(piece->rule, address, block->size_bytes);
     survivors_pin(&s->survivors, piece->area, within(piece, kept));
@@ -388,7 +375,7 @@ static enum err measure(struct splitting *s)
     }
     TRY(survivors_init(&s->survivors, &s->pages));
     set_rules(s);
-    TRY(each_block(s, measure_block));
+    each_block(s, measure_block);
     find_released(s);
     if (s->what->foreign != NULL) {
         measure_free(s);
@@ -655,11 +642,10 @@ static enum err make_parts(struct splitting *s, struct string_table *strings)
     return ERR_OK;
 }
 
-static void note_survivor(struct splitting *s,
-                          struct rss_piece *piece,
-                          uint64_t address,
-                          const struct live_block *block)
+static void
+note_survivor(struct splitting *s, struct rss_piece *piece, const struct listed_block *block)
 {
+    const uint64_t address = block->address;
     if (piece->kind != REC_PART_KEPT || !has_pages(s, piece) || s->err != ERR_OK ||
         !begins_in(piece, address)) {
         return;
@@ -698,7 +684,7 @@ find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *sur
     if (s->sparse.sparse_bytes < SEARCHED_BYTES_MIN) {
         return ERR_OK;
     }
-    TRY(each_block(s, note_survivor));
+    each_block(s, note_survivor);
     TRY(s->err);
     return s->walk.is_gone ? ERR_OK : survivor_list_append_top(&s->survivor_list, index, survivors);
 }
@@ -733,11 +719,11 @@ enum err rss_split(const struct rss_process *what,
                    struct rss_tables *tables)
 {
     CLEANUP(splitting_release) struct splitting s = {.what = what, .map = map};
-    s.walk = (struct live_walk){.visit = visit_block,
-                                .context = &s,
-                                .pause = what->pause,
-                                .pause_context = what->context,
-                                .changed_count = what->listed_changes};
+    s.walk = (struct listed_walk){.visit = visit_block,
+                                  .context = &s,
+                                  .pause = what->pause,
+                                  .pause_context = what->context,
+                                  .changed_count = what->listed_changes};
     TRY(find_pieces(&s));
     TRY(measure(&s));
     TRY(make_parts(&s, strings));

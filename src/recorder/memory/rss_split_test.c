@@ -98,6 +98,7 @@ static void neighbours_of_one_owner_are_one_piece(void **state)
     }
     const struct rss_process what = {.aggregator = &f.aggregator,
                                      .process = f.process,
+                                     .listed = &f.listed,
                                      .own = &f.own,
                                      .stack_tops = &f.tops,
                                      .stack_pointers = &f.pointers};

@@ -151,7 +151,7 @@ void survivor_list_release(struct survivor_list *list)
 
 enum err survivor_list_add(struct survivor_list *list,
                            uint32_t node,
-                           const struct live_block *block,
+                           const struct listed_block *block,
                            uint64_t held_bytes)
 {
     uint32_t index;

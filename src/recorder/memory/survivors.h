@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include "aggregate/live_blocks/live_boxes.h"
+#include "aggregate/books/listed_block.h"
 #include "base/err.h"
 #include "host/containers/map_u64.h"
 #include "host/containers/vec.h"
@@ -84,7 +84,7 @@ void survivor_list_release(struct survivor_list *list);
 // Add a block of a stack, which holds `held_bytes`.
 enum err survivor_list_add(struct survivor_list *list,
                            uint32_t node,
-                           const struct live_block *block,
+                           const struct listed_block *block,
                            uint64_t held_bytes) MUST_USE;
 
 // Append the largest, at most SURVIVORS_MAX, with `snapshot` as their snapshot.

@@ -11,7 +11,6 @@
 
 #include "aggregate/books/aggregator_book.h"
 #include "aggregate/books/book_blocks.h"
-#include "aggregate/rows/peak_rows.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
@@ -96,15 +95,6 @@ static enum err fill_meta(struct aggregator *aggregator,
     return intern_command_line(aggregator, facts->argv, &out->command_line);
 }
 
-// How far the peak of a shared sum may be off, either way. The stated one is what the rows held.
-static uint64_t book_error_of(const struct aggregator *aggregator)
-{
-    const uint64_t by_rows = aggregator->has_book_peak ? distance_u64(aggregator->totals.peak_bytes,
-                                                                      aggregator->book_peak_bytes)
-                                                       : 0;
-    return aggregator->book_error_bytes + aggregator->book_other_bytes + by_rows;
-}
-
 // Whether threads have chosen blocks.
 static bool has_chosen(const struct aggregator *aggregator)
 {
@@ -117,19 +107,15 @@ static bool has_chosen(const struct aggregator *aggregator)
 static uint64_t interval_of(const struct aggregator *aggregator)
 {
     const struct aggregator_sampling *sampling = &aggregator->sampling;
-    const uint64_t of_threads =
-        has_chosen(aggregator) ? max_u64(aggregator->sample_bytes, sampling->lane_interval_bytes)
-                               : 0;
-    return aggregator->estimate.is_there ? max_u64(sampling->interval_bytes, of_threads)
-                                         : of_threads;
+    return has_chosen(aggregator) ? max_u64(aggregator->sample_bytes, sampling->lane_interval_bytes)
+                                  : 0;
 }
 
 static uint64_t standard_error_of(const struct aggregator *aggregator)
 {
     const double most = 0x1p60; // a hostile program may invent any sizes
     const double chosen = ceil(sqrt(aggregator_book_variance(aggregator)));
-    return max_u64((uint64_t)fmin(chosen, most),
-                   peak_estimate_standard_error(&aggregator->estimate));
+    return (uint64_t)fmin(chosen, most);
 }
 
 // How far the peak of chosen blocks may be off, either way. The maximum of an estimate is taken at
@@ -139,39 +125,38 @@ static uint64_t chance_of(const struct aggregator *aggregator)
     enum {
         SIGMAS = 3
     };
-    return aggregator->estimate.is_there ? 0 : SIGMAS * standard_error_of(aggregator);
+    return SIGMAS * standard_error_of(aggregator);
+}
+
+// How far the peak of the shared sum may be off, either way. The stated one is what the rows held.
+static uint64_t either_way_of(const struct aggregator *aggregator)
+{
+    const uint64_t by_rows = aggregator->has_book_peak ? distance_u64(aggregator->totals.peak_bytes,
+                                                                      aggregator->book_peak_bytes)
+                                                       : 0;
+    return aggregator->book_error_bytes + by_rows + chance_of(aggregator);
 }
 
 static uint64_t peak_at_least_of(const struct aggregator *aggregator)
 {
-    const uint64_t below = peak_bound_below(&aggregator->bound, aggregator->totals.peak_bytes) +
-                           peak_estimate_below(&aggregator->estimate) + book_error_of(aggregator) +
-                           chance_of(aggregator) + aggregator->book_ghost_bytes;
-    return below < aggregator->totals.peak_bytes ? aggregator->totals.peak_bytes - below : 0;
+    return excess_u64(aggregator->totals.peak_bytes,
+                      either_way_of(aggregator) + aggregator->book_ghost_bytes);
 }
 
-// Return how far the true peak may be from the stated one, either way. `order_above`: how much
-// higher it may be by the order of events.
-static uint64_t peak_error_of(const struct aggregator *aggregator, uint64_t order_above)
+// Return how far the true peak may be from the stated one, either way.
+static uint64_t peak_error_of(const struct aggregator *aggregator)
 {
-    const uint64_t above =
-        order_above + book_error_of(aggregator) + chance_of(aggregator) +
-        peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes);
-    const uint64_t below = aggregator->totals.peak_bytes - peak_at_least_of(aggregator);
-    return above > below ? above : below;
+    return max_u64(either_way_of(aggregator),
+                   aggregator->totals.peak_bytes - peak_at_least_of(aggregator));
 }
 
 static void
 fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_totals *out)
 {
     const struct aggregator_sampling *sampling = &aggregator->sampling;
-    const bool is_estimate = aggregator->estimate.is_there || has_chosen(aggregator);
+    const bool is_estimate = has_chosen(aggregator);
     const uint64_t interval_bytes = interval_of(aggregator);
     const uint64_t peak_bytes = aggregator->totals.peak_bytes;
-    const uint64_t error_bytes =
-        peak_error_of(aggregator, peak_bound_above(&aggregator->bound, peak_bytes));
-    const uint64_t order_error_bytes =
-        peak_error_of(aggregator, peak_bound_order_above(&aggregator->bound, peak_bytes));
     *out = (struct rec_totals){
         .allocations = aggregator->totals.sums.allocations,
         .allocated_bytes = aggregator->totals.sums.allocated_bytes,
@@ -180,8 +165,7 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .temporary = aggregator->totals.sums.temporary,
         .temporary_bytes = aggregator->totals.temporary_bytes,
         .peak_bytes = peak_bytes,
-        .peak_error_bytes = error_bytes,
-        .peak_flight_bytes = error_bytes - order_error_bytes,
+        .peak_error_bytes = peak_error_of(aggregator),
         .peak_at_least_bytes = peak_at_least_of(aggregator),
         .peak_standard_error_bytes = standard_error_of(aggregator),
         .peak_time_ms = aggregator->totals.peak_time_ms,
@@ -252,25 +236,6 @@ static enum err name_threads(struct aggregator *aggregator)
         memcpy(short_name, name, strnlen(name, NAME_BYTES));
         TRY(intern(aggregator, short_name, &thread->name));
     }
-    return ERR_OK;
-}
-
-// Scale the rows' bytes at the peak, if blocks are unsampled.
-static enum err fit_peak(struct aggregator_snapshot *s, const struct aggregator *aggregator)
-{
-    struct rec_totals *totals = &s->recording.totals;
-    uint64_t sum_bytes = aggregator->totals.peak_bytes;
-    if (aggregator->estimate.is_there) {
-        TRY(peak_rows_fit(&aggregator->totals.rows, aggregator->totals.peak_bytes, &s->rows,
-                          &sum_bytes));
-    }
-    const uint64_t change = sum_bytes > aggregator->totals.peak_bytes
-                                ? sum_bytes - aggregator->totals.peak_bytes
-                                : aggregator->totals.peak_bytes - sum_bytes;
-    totals->peak_bytes = sum_bytes;
-    totals->peak_error_bytes += change;
-    totals->peak_at_least_bytes =
-        totals->peak_at_least_bytes < sum_bytes ? totals->peak_at_least_bytes : sum_bytes;
     return ERR_OK;
 }
 
@@ -402,13 +367,6 @@ static enum err fill_blocks(struct aggregator_snapshot *s,
     if (facts->blocks == NULL) {
         return ERR_OK;
     }
-    for (size_t i = 0; i < aggregator->processes.len; i++) {
-        const struct aggregator_process *process = aggregator->processes.items[i];
-        if (!process->is_ended) {
-            TRY(block_list_ended_map(facts->blocks, aggregator->totals.rows.peak_number,
-                                     &process->live));
-        }
-    }
     TRY(block_list_collect(facts->blocks, aggregator->totals.rows.peak_number, &s->blocks));
     const uint64_t uncounted = (aggregator->blocks != NULL ? aggregator->blocks->unnamed : 0) +
                                block_list_clip(&aggregator->totals.rows, &s->blocks);
@@ -446,7 +404,7 @@ static enum err fill_slices(struct aggregator_snapshot *s, const struct aggregat
     const struct series *series = &aggregator->totals.series;
     TRY(rec_slice_vec_resize(&s->slices, series->current + 1));
     s->slices.len = series_collect(series, &aggregator->totals.sums, s->slices.items);
-    if (aggregator->estimate.is_there || aggregator->has_book_peak) {
+    if (aggregator->has_book_peak) {
         clip_slices(s->slices.items, s->slices.len, s->recording.totals.peak_bytes);
     }
     return ERR_OK;
@@ -542,7 +500,6 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(aggregator_extend(aggregator, runtime_ms_of(aggregator, facts)));
     TRY(aggregator_complete_rows(aggregator));
     fill_totals(aggregator, facts->events, &s.recording.totals);
-    TRY(fit_peak(&s, aggregator));
     TRY(fill_slices(&s, aggregator));
     TRY(row_history_begin(&s.history, &aggregator->totals.rows));
     TRY(realloc_table_collect(&aggregator->reallocs, &s.reallocs));

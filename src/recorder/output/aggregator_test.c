@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/aggregator_sampling.h"
+#include "aggregate/test_support/test_heap.h"
 #include "base/compiler.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
@@ -200,6 +200,7 @@ static void make_history(struct event *events, size_t count, uint32_t lanes, uin
 
 struct fixture {
     struct aggregator aggregator;
+    struct test_heap heap;
     struct aggregator_process *process;
     struct aggregator_thread threads[LANES_MAX];
     uint32_t rows[ROWS_MAX]; // of the model -> of the aggregator
@@ -207,7 +208,8 @@ struct fixture {
 
 static void open_fixture(struct fixture *f, uint32_t lanes)
 {
-    assert_int_equal(aggregator_init(&f->aggregator, 7), ERR_OK);
+    assert_int_equal(aggregator_init(&f->aggregator), ERR_OK);
+    f->heap.aggregator = &f->aggregator;
     const struct rec_process record = {.pid = 1, .flags = REC_PROCESS_MAIN, .exit_status = -1};
     assert_int_equal(aggregator_process_begin(&f->aggregator, &record, &f->process), ERR_OK);
     for (uint32_t lane = 0; lane < lanes; lane++) {
@@ -225,6 +227,12 @@ static void open_fixture(struct fixture *f, uint32_t lanes)
     }
 }
 
+static void close_fixture(struct fixture *f)
+{
+    test_heap_release(&f->heap);
+    aggregator_release(&f->aggregator);
+}
+
 static void feed(struct fixture *f, const struct event *e)
 {
     struct aggregator_thread *thread = f->threads + e->lane;
@@ -234,18 +242,15 @@ static void feed(struct fixture *f, const struct event *e)
     enum err err = ERR_OK;
     switch (e->kind) {
     case EVENT_ALLOCATE:
-        err = aggregator_allocate(&f->aggregator, thread, e->address, row, e->size_bytes);
+        err = test_heap_allocate(&f->heap, thread, e->address, row, e->size_bytes);
         break;
     case EVENT_FREE:
-        err = aggregator_free(&f->aggregator, thread, e->address, e->is_temporary);
+        err = test_heap_free(&f->heap, thread, e->address, e->is_temporary);
         break;
     case EVENT_REALLOCATE:
-        err = aggregator_reallocate(&f->aggregator, thread,
-                                    &(struct aggregator_move){.from = e->old_address,
-                                                              .to = e->address,
-                                                              .row = row,
-                                                              .size_bytes = e->size_bytes,
-                                                              .is_temporary = e->is_temporary});
+        err = test_heap_move(
+            &f->heap, thread, e->old_address, e->is_temporary,
+            &(struct test_block){.address = e->address, .row = row, .size_bytes = e->size_bytes});
         break;
     }
     assert_int_equal(err, ERR_OK);
@@ -279,37 +284,13 @@ static void compare_counts(const struct fixture *f, const struct model *model, u
         assert_int_equal(got->allocated_bytes, model->rows[i].allocated_bytes);
         frees += model->rows[i].frees;
     }
-    bool is_live[ADDRESSES] = {false};
-    struct live_map_position position = {0};
-    uint64_t address = 0;
-    struct live_block block;
-    while (live_map_next(&f->process->live, &position, &address, &block)) {
-        is_live[index_of(address)] = true;
-        live_blocks++;
-    }
     for (size_t i = 0; i < ADDRESSES; i++) {
-        assert_int_equal(is_live[i], model->blocks[i].is_live);
+        live_blocks += model->blocks[i].is_live;
     }
     assert_int_equal(f->aggregator.totals.sums.frees, frees);
     assert_int_equal(f->aggregator.totals.live_blocks, live_blocks);
-    assert_int_equal(f->process->live.live_count, live_blocks);
+    assert_int_equal(f->process->live_blocks, live_blocks);
     assert_int_equal(f->aggregator.unknown_frees, 0);
-    assert_int_equal(f->aggregator.pending_count, 0);
-}
-
-// Compare the peak. The highest of the true sums is known completely; but threads may be in the
-// middle of a call.
-static void compare_peak(const struct fixture *f, const struct model *model, uint32_t lanes)
-{
-    enum {
-        SIZE_MAX_BYTES = 1000
-    };
-    const uint64_t above = peak_bound_above(&f->aggregator.bound, f->aggregator.totals.peak_bytes);
-    assert_int_equal(f->aggregator.totals.peak_bytes, model->peak_bytes);
-    const uint64_t less = peak_bound_below(&f->aggregator.bound, f->aggregator.totals.peak_bytes);
-    // Each thread may have a block that moved.
-    assert_in_range(less, 0, lanes == 1 ? 0 : (uint64_t)lanes * SIZE_MAX_BYTES);
-    assert_in_range(above, 0, lanes == 1 ? 0 : (uint64_t)lanes * SIZE_MAX_BYTES);
 }
 
 static void run_case(uint32_t lanes, uint64_t seed, struct event *events)
@@ -322,18 +303,15 @@ static void run_case(uint32_t lanes, uint64_t seed, struct event *events)
     open_fixture(f, lanes);
     for (size_t i = 0; i < EVENTS; i++) {
         model_apply(model, events + i);
-        f->threads[events[i].lane].stamp = lanes == 1 ? 0 : i + 1;
         feed(f, events + i);
     }
-    const uint64_t late = events[EVENTS - 1].tick + PENDING_TICKS + 2;
-    assert_int_equal(aggregator_tick(&f->aggregator, late), ERR_OK);
     assert_int_equal(row_table_count(&f->aggregator.totals.rows), ERR_OK);
     compare_counts(f, model, lanes);
     assert_int_equal(f->aggregator.totals.sums.live_bytes, live_bytes_of(model));
-    compare_peak(f, model, lanes);
+    assert_int_equal(f->aggregator.totals.peak_bytes, model->peak_bytes);
     whole_snapshot_check(&f->aggregator);
     compare_rows(f, model, lanes);
-    aggregator_release(&f->aggregator);
+    close_fixture(f);
     free(model);
     free(f);
 }
@@ -389,7 +367,7 @@ static void what_a_thread_calls_temporary_is_counted(void **state)
             feed(&f, events + k);
         }
         assert_int_equal(f.aggregator.totals.sums.temporary, cases[i].temporary);
-        aggregator_release(&f.aggregator);
+        close_fixture(&f);
     }
 }
 
@@ -406,12 +384,12 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
     assert_int_equal(second->record.parent, 0);
     aggregator_thread_begin(&other, second, 9, 200, 0);
     assert_int_equal(aggregator_row(&f.aggregator, &other, 1, &row), ERR_OK);
-    assert_int_equal(aggregator_allocate(&f.aggregator, &other, 0x5000, row, 600), ERR_OK);
+    assert_int_equal(test_heap_allocate(&f.heap, &other, 0x5000, row, 600), ERR_OK);
     struct event e = {
         .kind = EVENT_ALLOCATE, .address = address_of(1), .size_bytes = 500, .tick = 1};
     feed(&f, &e);
     assert_int_equal(f.aggregator.totals.peak_bytes, 1100);
-    aggregator_thread_end(&f.aggregator, &other, 0, 0);
+    aggregator_thread_end(&f.aggregator, &other, 0);
     assert_int_equal(aggregator_process_end(
                          &f.aggregator, second,
                          &(struct aggregator_process_ending){.end_ms = f.aggregator.totals.now_ms}),
@@ -430,13 +408,7 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 0);
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].freed_bytes,
                      0); // leaked all the same
-    aggregator_release(&f.aggregator);
-}
-
-static enum err keep_event(void *context, const struct observed_event *what)
-{
-    *(struct rec_event *)context = what->event;
-    return ERR_OK;
+    close_fixture(&f);
 }
 
 // A process may end in the millisecond in which it is reaped, or the recorder's clock may be behind
@@ -447,14 +419,11 @@ static void the_slices_and_the_run_include_the_end_of_each_process(void **state)
     static const uint64_t seen_ends_ms[] = {9, 7, 0};
     for (size_t i = 0; i < ARRAY_LEN(seen_ends_ms); i++) {
         struct fixture f = {0};
-        struct rec_event last = {0};
         open_fixture(&f, 1);
-        observer_add(&f.aggregator.observers,
-                     (struct observer){.context = &last, .observe = keep_event});
         feed(&f,
              &(struct event){
                  .kind = EVENT_ALLOCATE, .address = address_of(1), .size_bytes = 500, .tick = 5});
-        aggregator_thread_end(&f.aggregator, &f.threads[0], 0, 0);
+        aggregator_thread_end(&f.aggregator, &f.threads[0], 0);
         assert_int_equal(aggregator_process_end(&f.aggregator, f.process,
                                                 &(struct aggregator_process_ending){.end_ms = 9}),
                          ERR_OK);
@@ -466,14 +435,13 @@ static void the_slices_and_the_run_include_the_end_of_each_process(void **state)
         assert_int_equal(aggregator_snapshot_take(&f.aggregator, NULL, NULL, &facts, &snapshot),
                          ERR_OK);
         const struct recording *r = &snapshot.recording;
-        assert_int_equal(last.kind, REC_EVENT_PROCESS_END);
-        assert_int_equal(last.time_ms, 9);
+        assert_int_equal(f.aggregator.totals.now_ms, 9);
         assert_int_equal(r->slice_ms, 1);
         assert_int_equal(r->slice_count, 10);
         assert_int_equal(r->slices[8].live_bytes, 500);
         assert_int_equal(r->meta.runtime_ms, 9);
         aggregator_snapshot_release(&snapshot);
-        aggregator_release(&f.aggregator);
+        close_fixture(&f);
     }
 }
 
@@ -500,76 +468,17 @@ static void processes_that_did_not_join_are_a_loss(void **state)
         }
         assert_int_equal(said, count);
         aggregator_snapshot_release(&snapshot);
-        aggregator_release(&f.aggregator);
+        close_fixture(&f);
     }
 }
 
-// The log runs forward, whichever process the recorder finds dead first.
-static void an_end_in_the_past_is_an_event_of_now(void **state)
-{
-    (void)state;
-    struct fixture f = {0};
-    struct rec_event last = {0};
-    open_fixture(&f, 1);
-    observer_add(&f.aggregator.observers,
-                 (struct observer){.context = &last, .observe = keep_event});
-    assert_int_equal(aggregator_tick(&f.aggregator, 20), ERR_OK);
-    assert_int_equal(aggregator_process_end(&f.aggregator, f.process,
-                                            &(struct aggregator_process_ending){.end_ms = 9}),
-                     ERR_OK);
-    assert_int_equal(last.time_ms, 20);
-    assert_int_equal(f.process->record.end_ms, 9);
-    aggregator_release(&f.aggregator);
-}
-
-static void allocate_at(struct fixture *f, uint32_t lane, uint64_t stamp, uint64_t size_bytes)
+static void allocate_at(struct fixture *f, uint32_t lane, uint64_t size_bytes)
 {
     uint32_t row = 0;
-    f->threads[lane].stamp = stamp;
     assert_int_equal(aggregator_row(&f->aggregator, &f->threads[lane], 1, &row), ERR_OK);
     assert_int_equal(
-        aggregator_allocate(&f->aggregator, &f->threads[lane], 0x100 * size_bytes, row, size_bytes),
+        test_heap_allocate(&f->heap, &f->threads[lane], 0x100 * size_bytes, row, size_bytes),
         ERR_OK);
-}
-
-// The recorder may find that a thread has ended before it has counted what others did meanwhile.
-static void the_latest_free_of_a_thread_is_over_when_it_ends(void **state)
-{
-    (void)state;
-    static const struct {
-        uint64_t other_stamp;
-        uint64_t above;
-    } cases[] = {{29, 100}, {30, 100}, {31, 0}};
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct fixture f = {0};
-        open_fixture(&f, 2);
-        allocate_at(&f, 1, 5, 1);
-        allocate_at(&f, 0, 10, 100);
-        f.threads[0].stamp = 20;
-        assert_int_equal(aggregator_free(&f.aggregator, &f.threads[0], 0x6400, false), ERR_OK);
-        aggregator_thread_end(&f.aggregator, &f.threads[0], 30, 30);
-        f.threads[1].stamp = cases[i].other_stamp;
-        assert_int_equal(aggregator_free(&f.aggregator, &f.threads[1], 0x100, false), ERR_OK);
-        allocate_at(&f, 1, cases[i].other_stamp, 500);
-        assert_int_equal(f.aggregator.totals.peak_bytes, 500);
-        assert_int_equal(peak_bound_above(&f.aggregator.bound, 500), cases[i].above);
-        aggregator_release(&f.aggregator);
-    }
-}
-
-// A thread that was alone sends a block without a stamp, after others have begun.
-static void a_peak_without_a_stamp_has_a_bound_if_others_have_stamps(void **state)
-{
-    (void)state;
-    struct fixture f = {0};
-    open_fixture(&f, 2);
-    allocate_at(&f, 0, 10, 100);
-    f.threads[0].stamp = 20;
-    assert_int_equal(aggregator_free(&f.aggregator, &f.threads[0], 0x6400, false), ERR_OK);
-    allocate_at(&f, 1, 0, 500);
-    assert_int_equal(f.aggregator.totals.peak_bytes, 500);
-    assert_int_equal(peak_bound_above(&f.aggregator.bound, 500), 100); // the freed block, perhaps
-    aggregator_release(&f.aggregator);
 }
 
 static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
@@ -595,7 +504,7 @@ static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
     assert_ptr_equal(f.aggregator.last_ended, image);
     assert_true((image->record.flags & REC_PROCESS_MAIN) != 0);
     assert_true((f.aggregator.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
-    aggregator_release(&f.aggregator);
+    close_fixture(&f);
 }
 
 // A forked child has its parent's image, but may have said something of it itself.
@@ -621,7 +530,7 @@ static void a_child_inherits_only_what_it_has_not_said(void **state)
         assert_int_equal(child->record.executable, known & 1U ? 21 : 11);
         assert_int_equal(child->record.command_line, known & 2U ? 22 : 12);
         assert_int_equal(child->record.allocator, known & 4U ? 23 : 13);
-        aggregator_release(&f.aggregator);
+        close_fixture(&f);
     }
 }
 
@@ -639,9 +548,8 @@ static void a_free_of_nothing_is_counted_once(void **state)
                          &(struct aggregator_process_ending){.end_ms = f.aggregator.totals.now_ms}),
                      ERR_OK);
     assert_int_equal(f.aggregator.unknown_frees, 99);
-    assert_int_equal(f.aggregator.pending_count, 0);
     assert_int_equal(f.aggregator.totals.sums.frees, 0);
-    aggregator_release(&f.aggregator);
+    close_fixture(&f);
 }
 
 // Frees of blocks that were never seen: whose they are depends on the process and on what was not
@@ -673,7 +581,7 @@ static void a_free_of_an_unknown_block_has_a_reason(void **state)
         assert_int_equal(f.aggregator.unknown_frees, cases[i].unknown);
         assert_int_equal(f.aggregator.unrecorded_frees, cases[i].unrecorded);
         assert_int_equal(f.aggregator.sampling.unsampled_frees, cases[i].of_unsampled);
-        aggregator_release(&f.aggregator);
+        close_fixture(&f);
     }
 }
 
@@ -699,7 +607,7 @@ static void a_false_sampling_weight_marks_all_figures_as_estimates(void **state)
     assert_int_equal(whole.recording.totals.interval_bytes, 0);
     assert_int_not_equal(whole.recording.totals.unsampled_allocations, 0);
     whole_snapshot_release(&whole);
-    aggregator_release(&f.aggregator);
+    close_fixture(&f);
 }
 
 // Scopes of a thread end with it; the last one ends the counting of events for them.
@@ -708,21 +616,18 @@ static void scopes_end_with_their_thread(void **state)
     (void)state;
     struct fixture f = {0};
     open_fixture(&f, 2);
-    const size_t others = f.aggregator.observers.count;
     for (uint32_t lane = 0; lane < 2; lane++) {
         const uint64_t bytes = lane == 0 ? 100 : 200;
         assert_int_equal(aggregator_begin_scope(&f.aggregator, &f.threads[lane], 3), ERR_OK);
-        allocate_at(&f, lane, 10 + lane, bytes);
+        allocate_at(&f, lane, bytes);
         assert_int_equal(aggregator_scope_peak(&f.aggregator, &f.threads[lane], 3), bytes);
     }
     for (uint32_t lane = 0; lane < 2; lane++) {
         assert_int_equal(f.aggregator.scopes.threads.len, 2 - lane);
-        assert_int_equal(f.aggregator.observers.count, others + 1);
-        aggregator_thread_end(&f.aggregator, &f.threads[lane], 20, 20);
+        aggregator_thread_end(&f.aggregator, &f.threads[lane], 20);
     }
     assert_int_equal(f.aggregator.scopes.threads.len, 0);
-    assert_int_equal(f.aggregator.observers.count, others);
-    aggregator_release(&f.aggregator);
+    close_fixture(&f);
 }
 
 static void command_lines_are_quoted_for_a_shell(void **state)
@@ -758,9 +663,6 @@ int main(void)
         cmocka_unit_test(a_process_that_ends_leaves_the_sum_but_not_its_rows),
         cmocka_unit_test(the_slices_and_the_run_include_the_end_of_each_process),
         cmocka_unit_test(processes_that_did_not_join_are_a_loss),
-        cmocka_unit_test(an_end_in_the_past_is_an_event_of_now),
-        cmocka_unit_test(the_latest_free_of_a_thread_is_over_when_it_ends),
-        cmocka_unit_test(a_peak_without_a_stamp_has_a_bound_if_others_have_stamps),
         cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),
         cmocka_unit_test(a_child_inherits_only_what_it_has_not_said),
         cmocka_unit_test(a_free_of_nothing_is_counted_once),

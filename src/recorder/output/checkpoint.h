@@ -72,7 +72,7 @@ struct checkpoint_source {
 };
 
 // Run `source` in a forked copy of this process: later changes of the caller do not affect it, and
-// its changes do not affect the caller. The copy has no live maps.
+// its changes do not affect the caller.
 void checkpoint_start(struct checkpoint *checkpoint,
                       const struct checkpoint_source *source,
                       uint64_t now_ms);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/aggregator.h"
+#include "aggregate/test_support/test_heap.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
 #include "recording/test_support/recording_check.h"
@@ -30,6 +30,7 @@ struct past_block {
 
 struct history {
     struct aggregator aggregator;
+    struct test_heap heap;
     struct aggregator_process *process;
     struct aggregator_thread thread;
     uint32_t rows[ROWS];
@@ -41,7 +42,8 @@ static void open_history(struct history *h, size_t cells_max, size_t cohorts_max
 {
     *h = (struct history){.blocks = calloc(BLOCKS_MAX, sizeof(*h->blocks))};
     assert_non_null(h->blocks);
-    assert_int_equal(aggregator_init(&h->aggregator, 3), ERR_OK);
+    assert_int_equal(aggregator_init(&h->aggregator), ERR_OK);
+    h->heap.aggregator = &h->aggregator;
     h->aggregator.totals.rows.cells_max = cells_max;
     h->aggregator.totals.rows.cohorts_max = cohorts_max;
     const struct rec_process record = {.pid = 1, .exit_status = -1};
@@ -59,6 +61,7 @@ static void open_history(struct history *h, size_t cells_max, size_t cohorts_max
 
 static void close_history(struct history *h)
 {
+    test_heap_release(&h->heap);
     aggregator_release(&h->aggregator);
     free(h->blocks);
 }
@@ -71,8 +74,8 @@ static void allocate(struct history *h, uint64_t random, int64_t now_ms)
                                  .born_ms = now_ms,
                                  .freed_ms = NEVER};
     h->count++;
-    assert_int_equal(aggregator_allocate(&h->aggregator, &h->thread, h->count * 16,
-                                         h->rows[block->row], block->size_bytes),
+    assert_int_equal(test_heap_allocate(&h->heap, &h->thread, h->count * 16, h->rows[block->row],
+                                        block->size_bytes),
                      ERR_OK);
 }
 
@@ -91,7 +94,7 @@ static void live(struct history *h, uint64_t step_ms, uint64_t seed)
         } else if (old < h->blocks + h->count && old->freed_ms == NEVER) {
             old->freed_ms = now_ms;
             const uint64_t address = (uint64_t)(old - h->blocks + 1) * 16;
-            assert_int_equal(aggregator_free(&h->aggregator, &h->thread, address, false), ERR_OK);
+            assert_int_equal(test_heap_free(&h->heap, &h->thread, address, false), ERR_OK);
         }
     }
 }

@@ -38,7 +38,7 @@ static void begin(struct fixture *f)
     *f = (struct fixture){.list.may_follow = true, .follow.session = &f->session};
     const struct session_options options = {.flags = SESSION_FOLLOW_EXECS};
     assert_int_equal(session_create(&options, &f->session, NULL), ERR_OK);
-    assert_int_equal(aggregator_init(&f->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&f->aggregator), ERR_OK);
 }
 
 static void end(struct fixture *f)

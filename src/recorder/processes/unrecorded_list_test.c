@@ -75,7 +75,7 @@ static void each_note_is_heard_without_another_one(void **state)
     pthread_t thread;
     CLEANUP(unrecorded_list_release) struct unrecorded_list list = {0};
     assert_int_equal(session_create(&(struct session_options){0}, &session, NULL), ERR_OK);
-    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator), ERR_OK);
     struct writer writer = {.session = session.header};
     assert_int_equal(pthread_create(&thread, NULL, write_notes, &writer), 0);
     const uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_S * NS_PER_S;
@@ -106,7 +106,7 @@ static void a_process_that_executed_a_program_was_not_killed(void **state)
         const struct rec_process record = {
             .pid = 77, .flags = REC_PROCESS_MAIN | REC_PROCESS_KILLED, .killed_threads = 3};
         assert_int_equal(session_create(&(struct session_options){0}, &session, NULL), ERR_OK);
-        assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+        assert_int_equal(aggregator_init(&aggregator), ERR_OK);
         assert_int_equal(aggregator_process_begin(&aggregator, &record, &process), ERR_OK);
         process->join_number = 4 + is_next;
         process->record.flags |= is_next != 0 ? REC_PROCESS_FORKED : 0; // it has not replaced 77
@@ -141,7 +141,7 @@ static void scene_make(struct scene *scene)
 {
     *scene = (struct scene){0};
     assert_int_equal(session_create(&(struct session_options){0}, &scene->session, NULL), ERR_OK);
-    assert_int_equal(aggregator_init(&scene->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&scene->aggregator), ERR_OK);
     scene->note = session_exec_note(scene->session.memory, 0);
 }
 

@@ -25,7 +25,7 @@ struct scene {
 static void scene_make(struct scene *scene)
 {
     *scene = (struct scene){0};
-    assert_int_equal(aggregator_init(&scene->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&scene->aggregator), ERR_OK);
     const int fd = open(PROGRAM, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0700);
     assert_true(test_module_write(fd, "_emalloc", 1, ".text"));
     assert_int_equal(close(fd), 0);

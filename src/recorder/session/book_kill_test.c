@@ -182,7 +182,7 @@ static void a_thread_may_be_killed_between_any_two_instructions(void **state)
 {
     (void)state;
     static struct fixture f;
-    test_session_open(&f.on, SESSION_FOLLOW_CHILDREN | SESSION_BOOKS);
+    test_session_open(&f.on, SESSION_FOLLOW_CHILDREN);
     test_session_add_lane(&f.on, test_session_add_process(&f.on), &f.lane);
     struct script *script =
         mmap(NULL, sizeof(*script), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

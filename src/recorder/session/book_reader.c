@@ -5,8 +5,7 @@
 
 bool book_reader_has_counted(const struct lane_header *lane)
 {
-    return *(const volatile uint32_t *)&lane->keeps_book != 0 &&
-           *(const volatile uint32_t *)&lane->book.has_counted != 0;
+    return book_reader_is_kept(lane) && *(const volatile uint32_t *)&lane->book.has_counted != 0;
 }
 
 uint64_t book_reader_unsent_since(struct lane_header *lane)

@@ -20,6 +20,12 @@
 #include "host/containers/vec.h"
 #include "session/layout.h"
 
+// Return whether the thread keeps a book. One whose process has no memory for words does not.
+static inline bool book_reader_is_kept(const struct lane_header *lane)
+{
+    return *(const volatile uint32_t *)&lane->keeps_book != 0;
+}
+
 // Whether the thread has counted what it has not sent.
 bool book_reader_has_counted(const struct lane_header *lane) MUST_USE;
 

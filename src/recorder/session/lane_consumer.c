@@ -95,12 +95,9 @@ static uint32_t text_bytes(uint64_t head)
     return (uint32_t)(head >> 24) & 0xffff;
 }
 
-// The lengths in words of the records that say no length; 0 for the others and for the records that
-// wire_decode handles itself.
+// The lengths in words of the records that say no length; 0 for the others.
 static const uint8_t fixed_words[] = {
-    [WIRE_ALLOC_LARGE] = 3,
-    [WIRE_REALLOC_LARGE] = 4,
-    [WIRE_REALLOC_LARGE_TEMPORARY] = 4,
+    [WIRE_TICK] = 1,
     [WIRE_GREW] = 2,
     [WIRE_MAPPING] = 7,
     [WIRE_EVENT] = 2,
@@ -110,8 +107,7 @@ static const uint8_t fixed_words[] = {
     [WIRE_BLOCK_FREED] = WIRE_BLOCK_WORDS,
 };
 
-// Return the length in words of a record that wire_decode does not handle itself; 0 if the record
-// is unknown or its word 0 malformed.
+// Return the length in words of a record; 0 if it is unknown or its word 0 malformed.
 static uint64_t record_words(uint64_t head)
 {
     const uint64_t tag = head & 0xff;
@@ -136,13 +132,15 @@ static uint64_t record_words(uint64_t head)
     }
 }
 
-enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wire_record *out)
+enum wire_result wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
 {
     const uint64_t head = words[0];
     const uint64_t length = record_words(head);
     if (length == 0) {
         return WIRE_MALFORMED;
     }
+    out->tag = wire_tag_of(head);
+    out->address = head >> 8;
     out->words = (uint32_t)length;
     if (length > count) {
         return WIRE_INCOMPLETE;
@@ -150,17 +148,9 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
     out->payload = words + 1;
     if (out->tag == WIRE_STACK) {
         out->slot = (uint32_t)(head >> 24) & ((1u << WIRE_SLOT_BITS) - 1);
-    } else if (out->tag == WIRE_ALLOC_LARGE) {
-        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
-        out->size_bytes = words[2];
-        out->old_address = 0;
     } else if (out->tag == WIRE_GREW) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[1] & WIRE_SIZE_MAX;
-    } else if (out->tag == WIRE_REALLOC_LARGE || out->tag == WIRE_REALLOC_LARGE_TEMPORARY) {
-        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
-        out->old_address = words[2];
-        out->size_bytes = words[3];
     } else if (out->tag == WIRE_MAPPING) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
     } else if (out->tag == WIRE_EVENT) {

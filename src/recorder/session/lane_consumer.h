@@ -53,14 +53,10 @@ void lane_consumer_discard(struct lane_consumer *c);
 // One decoded record. Fields that its tag does not have are undefined.
 struct wire_record {
     enum wire_tag tag;
-    uint32_t words; // length, word 0 included
-    // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; STAMP: the stamp;
-    uint64_t address;
-    uint64_t old_address; // REALLOC*
-    // ALLOC*, REALLOC*; EVENT: weight
-    // GREW: new size
-    uint64_t size_bytes;
-    uint32_t slot;           // ALLOC*, REALLOC*, STACK, MAPPING, EVENT, GREW; QUERY: what
+    uint32_t words;          // length, word 0 included
+    uint64_t address;        // BLOCK*, MAPPING; TICK: the time; GREW: old size
+    uint64_t size_bytes;     // EVENT: weight; GREW: new size
+    uint32_t slot;           // STACK, MAPPING, EVENT, GREW, ROW; QUERY: what
     uint32_t level;          // ROW: of sampling; QUERY: scope
     uint32_t count;          // QUERY, ROW: its number
     const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, BOOK: the words after the first
@@ -81,34 +77,8 @@ static inline uint32_t wire_stack_flags(const uint64_t *words)
     return (uint32_t)(words[0] >> 16) & 0xff;
 }
 
-// The slow path of wire_decode, for rare records.
-enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wire_record *out);
-
 // Decode the record at words[0 .. count), count >= 1.
-static inline enum wire_result
-wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
-{
-    const uint64_t head = words[0];
-    out->tag = wire_tag_of(head);
-    out->address = head >> 8;
-    if (out->tag == WIRE_FREE || out->tag == WIRE_STAMP || out->tag == WIRE_TICK ||
-        out->tag == WIRE_FREE_TEMPORARY) {
-        out->words = 1;
-        return WIRE_DECODED;
-    }
-    if (LIKELY(out->tag == WIRE_ALLOC || out->tag == WIRE_REALLOC ||
-               out->tag == WIRE_REALLOC_TEMPORARY)) {
-        out->words = out->tag == WIRE_ALLOC ? 2 : 3;
-        if (UNLIKELY(count < out->words)) {
-            return WIRE_INCOMPLETE;
-        }
-        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
-        out->size_bytes = words[1] & WIRE_SIZE_MAX;
-        out->old_address = out->tag == WIRE_ALLOC ? 0 : words[2];
-        return WIRE_DECODED;
-    }
-    return wire_decode_rare(words, count, out);
-}
+enum wire_result wire_decode(const uint64_t *words, size_t count, struct wire_record *out);
 
 // The contents of a MODULE record; build_id and path are borrowed from the record.
 struct wire_module {

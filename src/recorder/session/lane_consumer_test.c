@@ -119,7 +119,6 @@ static void check_decoded(const uint64_t words[static 8], const struct wire_reco
     assert_int_equal(got.address, want->address);
     assert_int_equal(got.slot, want->slot);
     assert_int_equal(got.size_bytes, want->size_bytes);
-    assert_int_equal(got.old_address, want->old_address);
     assert_int_equal(got.count, want->count);
     assert_int_equal(got.level, want->level);
     for (size_t given = 1; given < got.words; given++) {
@@ -135,30 +134,13 @@ static void records_are_decoded_as_wire_h_says(void **state)
         struct wire_record want;
     } cases[] = {
         {{WIRE_TICK | 77 << 8}, {.tag = WIRE_TICK, .words = 1, .address = 77}},
-        {{WIRE_FREE | 0xffffffffffff00ULL << 8 >> 0},
-         {.tag = WIRE_FREE, .words = 1, .address = 0xffffffffffff00}},
-        {{WIRE_ALLOC | 0x1000 << 8, (uint64_t)SLOT << 40 | 99},
-         {.tag = WIRE_ALLOC, .words = 2, .address = 0x1000, .slot = SLOT, .size_bytes = 99}},
-        {{WIRE_REALLOC | 0x1000 << 8, (uint64_t)SLOT << 40 | WIRE_SIZE_MAX, 0x2000},
-         {.tag = WIRE_REALLOC,
-          .words = 3,
-          .address = 0x1000,
+        {{WIRE_ROW | (uint64_t)SLOT << 8 | (uint64_t)0x654321 << 32 | (uint64_t)4 << 56},
+         {.tag = WIRE_ROW,
+          .words = 1,
+          .address = SLOT | (uint64_t)0x654321 << 24 | (uint64_t)4 << 48,
           .slot = SLOT,
-          .size_bytes = WIRE_SIZE_MAX,
-          .old_address = 0x2000}},
-        {{WIRE_ALLOC_LARGE | 0x1000 << 8, (uint64_t)SLOT << 40, (uint64_t)1 << 50},
-         {.tag = WIRE_ALLOC_LARGE,
-          .words = 3,
-          .address = 0x1000,
-          .slot = SLOT,
-          .size_bytes = (uint64_t)1 << 50}},
-        {{WIRE_REALLOC_LARGE | 0x1000 << 8, (uint64_t)SLOT << 40, 0x2000, UINT64_MAX},
-         {.tag = WIRE_REALLOC_LARGE,
-          .words = 4,
-          .address = 0x1000,
-          .slot = SLOT,
-          .size_bytes = UINT64_MAX,
-          .old_address = 0x2000}},
+          .level = 4,
+          .count = 0x654321}},
         {{WIRE_EVENT | SLOT << 8, UINT64_MAX},
          {.tag = WIRE_EVENT, .words = 2, .address = SLOT, .slot = SLOT, .size_bytes = UINT64_MAX}},
         {{WIRE_GREW | 4000 << 8, (uint64_t)SLOT << 40 | 4096},
@@ -248,7 +230,7 @@ static void no_record_reaches_beyond_what_was_given(void **state)
         for (size_t k = 0; k < count; k++) {
             words[k] = random * (k + 1) * 0x9e3779b97f4a7c15ULL;
         }
-        words[0] = (words[0] & ~(uint64_t)0xff) | random % (WIRE_GREW + 1);
+        words[0] = (words[0] & ~(uint64_t)0xff) | random % (WIRE_BLOCK_FREED + 1);
         words[0] &= i % 2 == 0 ? UINT64_MAX : 0x0000001f001f0fffULL;
         struct wire_record record;
         if (wire_decode(words, count, &record) == WIRE_DECODED) {

@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "base/minmax.h"
 #include "base/test_support/by_night.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/session/test_lanes.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/minmax.h"
 #include "recorder/session/test_lanes.h"
 
 // The steps of two threads at one of three addresses: a allocates, c allocates much, f frees,

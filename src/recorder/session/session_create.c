@@ -21,8 +21,6 @@
 
 #include "base/compiler.h"
 #include "host/os/proc_file.h"
-#include "session/stamp.h"
-#include "stamp_arch.h"
 
 enum {
     ANCESTORS_MAX = 64, // generations between a joining process and the recorder
@@ -124,54 +122,12 @@ static uint32_t own_pid_namespace(void)
     return stat("/proc/self/ns/pid", &found) == 0 ? (uint32_t)found.st_ino : 0;
 }
 
-// Return whether the kernel uses the processor's clock as its own: only if the clock is the same on
-// all processors and never stops.
-static bool clock_is_of_processor(void)
-{
-    char name[64];
-    const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                        O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    const ssize_t length = read(fd, name, sizeof(name));
-    (void)close(fd); // nothing was written
-    const size_t wanted = strlen(STAMP_ARCH_CLOCK_SOURCE);
-    return length > (ssize_t)wanted && name[wanted] == '\n' &&
-           memcmp(name, STAMP_ARCH_CLOCK_SOURCE, wanted) == 0;
-}
-
-static void choose_stamps(struct session *s, bool counts_stamps)
-{
-    const bool is_of_processor =
-        !counts_stamps && stamp_arch_has_clock() && clock_is_of_processor();
-    s->stamp_source = is_of_processor ? STAMPS_OF_PROCESSOR : STAMPS_OF_COUNTER;
-    s->stamp_base = is_of_processor ? stamp_arch_read() - 1 : 0; // no stamp is 0
-    s->header->stamp_source = s->stamp_source;
-    s->header->stamp_base = s->stamp_base;
-}
-
-uint64_t session_stamp(const struct session *session)
-{
-    if (session->stamp_source != STAMPS_OF_PROCESSOR) {
-        // A new number, as in stamp_now: earlier stamps are lower, also when no thread stamps any
-        // more. The clock advances by itself, the counter does not. Acquire: no later load is
-        // early.
-        _Atomic uint64_t *count = &session->header->stamp_count;
-        return (atomic_fetch_add_explicit(count, 1, memory_order_acq_rel) + 1) & STAMP_MAX;
-    }
-    const uint64_t now = stamp_arch_read() - session->stamp_base;
-    stamp_arch_settle(); // no later load is early
-    return now & STAMP_MAX;
-}
-
 enum err
 session_create(const struct session_options *options, struct session *out, struct err_info *info)
 {
     CLEANUP(session_release) struct session s = {.memfd = -1, .socket = -1};
-    const bool has_words = (options->flags & SESSION_BOOKS) != 0;
-    TRY(memory_create(&s, has_words ? SESSION_FILE_BYTES_MAX : SESSION_BYTES, info));
-    TRY(has_words ? words_create(&s, info) : ERR_OK);
+    TRY(memory_create(&s, SESSION_FILE_BYTES_MAX, info));
+    TRY(words_create(&s, info));
     TRY(socket_create(&s, info));
     s.header->version = SESSION_VERSION;
     _Static_assert(sizeof(s.header->place) == sizeof(s.environment), "the same text");
@@ -185,7 +141,6 @@ session_create(const struct session_options *options, struct session *out, struc
     s.pid_namespace = own_pid_namespace();
     s.header->recorder_pid = (uint32_t)getpid();
     s.header->recorder_namespace = s.pid_namespace;
-    choose_stamps(&s, options->counts_stamps);
     s.header->magic = SESSION_MAGIC;
     *out = s;
     s = (struct session){.memfd = -1, .socket = -1};
@@ -211,7 +166,7 @@ static void wipe_group(const struct session *session, uint32_t group)
 
 void session_wipe_words(const struct session *session, uint32_t number)
 {
-    for (uint32_t group = 0; session->words != NULL && group < WORDS_GROUPS; group++) {
+    for (uint32_t group = 0; group < WORDS_GROUPS; group++) {
         // Relaxed: the owner has ended.
         if (atomic_load_explicit(session->words->owners + group, memory_order_relaxed) == number) {
             wipe_group(session, group);

@@ -19,17 +19,14 @@ struct session_options {
     uint32_t max_frames;
     uint64_t sample_bytes; // session_header
     uint64_t sample_seed;
-    bool counts_stamps; // stamps come from the session's counter with any clock: for tests
 };
 
 // Zeroed is valid and means: none.
 struct session {
     void *memory;                  // owned: SESSION_BYTES
     struct session_header *header; // the same memory
-    struct words_file *words;      // owned: behind the lanes, in a session of books; else NULL
+    struct words_file *words;      // owned: behind the lanes
     uint32_t pid_namespace;        // inode number of ours, 0 if it cannot be seen
-    uint32_t stamp_source;         // enum session_stamps, and
-    uint64_t stamp_base;           // as in the header, which programs may change
     int memfd;                     // owned; close-on-exec
     int socket;                    // owned; listening, close-on-exec, non-blocking
     int door;                      // owned; its twin in the file system; 0: none
@@ -41,9 +38,6 @@ struct session {
 enum err session_create(const struct session_options *options,
                         struct session *out,
                         struct err_info *info) MUST_USE;
-
-// Return the present moment as a stamp (stamp.h). An event that has been read has no later stamp.
-uint64_t session_stamp(const struct session *session);
 
 // Wipe the words of a process that has ended, by its number there, and free its regions.
 void session_wipe_words(const struct session *session, uint32_t number);

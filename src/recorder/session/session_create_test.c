@@ -204,7 +204,8 @@ static int make_under_limit(rlim_t hard)
         return 0;
     }
     char size[32];
-    (void)snprintf(size, sizeof(size), " %u GiB ", (unsigned)(SESSION_BYTES / 1024 / 1024 / 1024));
+    (void)snprintf(size, sizeof(size), " %u GiB ",
+                   (unsigned)(SESSION_FILE_BYTES_MAX / 1024 / 1024 / 1024));
     return err == ERR_LIMIT && strstr(info.text, "ulimit -Hf") != NULL &&
                    strstr(info.text, size) != NULL
                ? 1
@@ -220,8 +221,8 @@ static void a_limit_on_files_is_lifted_or_reported(void **state)
         int status;
     } cases[] = {
         {"a soft limit", RLIM_INFINITY, 0},
-        {"a hard limit that is high enough", SESSION_BYTES, 0},
-        {"a hard limit", SESSION_BYTES - 1, 1},
+        {"a hard limit that is high enough", SESSION_FILE_BYTES_MAX, 0},
+        {"a hard limit", SESSION_FILE_BYTES_MAX - 1, 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const pid_t child = fork();

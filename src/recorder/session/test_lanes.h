@@ -55,7 +55,7 @@ static inline long test_lanes_open_again(const void *session)
 static inline void test_lanes_open(struct test_lanes *f, uint32_t lane_count)
 {
     *f = (struct test_lanes){.clock_ms = 5};
-    test_session_open(&f->on, SESSION_FOLLOW_CHILDREN | SESSION_BOOKS);
+    test_session_open(&f->on, SESSION_FOLLOW_CHILDREN);
     atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
     f->words = process_words_new();
     const struct words_source source = {

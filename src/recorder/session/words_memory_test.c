@@ -28,7 +28,7 @@ struct fixture {
 
 static void open_fixture(struct fixture *f)
 {
-    const struct session_options options = {.flags = SESSION_BOOKS, .max_frames = 64};
+    const struct session_options options = {.max_frames = 64};
     *f = (struct fixture){.now_ns = clock_monotonic_ns() + LATER_NS}; // so that it takes no time
     assert_int_equal(session_create(&options, &f->session, NULL), ERR_OK);
 }

@@ -302,32 +302,6 @@ struct rec_counter {
     uint64_t value;
 };
 
-enum rec_event_kind {
-    REC_EVENT_ALLOCATION = 1,   // a block begins; a realloc is a free and an allocation
-    REC_EVENT_FREE = 2,         // frees the oldest live block at its address
-    REC_EVENT_FREE_LATEST = 3,  // frees the block of the event before this one: another thread had
-                                // freed it
-    REC_EVENT_TEMPORARY = 4,    // the latest allocation of the thread, with `row` and `size_bytes`,
-                                // was temporary
-    REC_EVENT_UNKNOWN_FREE = 5, // no block is known at the address; if one appears, a free of it
-                                // follows
-    REC_EVENT_PROCESS_END = 6,  // the blocks that the process still held leave the heap
-};
-
-// One event, as observers of the aggregator see it (observer.h). Not part of a recording.
-struct rec_event {
-    uint64_t time_ms;
-    uint64_t address;
-    uint64_t size_bytes; // of ALLOCATION and TEMPORARY, else 0
-    uint32_t kind;       // enum rec_event_kind
-    uint32_t process;
-    uint32_t thread; // thread of the event; REC_NONE if it never allocated or is unknown
-    uint32_t row;    // of ALLOCATION and TEMPORARY, else REC_NONE
-    uint32_t others; // of ALLOCATION and TEMPORARY: further blocks that this one stands for
-                     // (sampling weight - 1)
-    uint32_t reserved;
-};
-
 enum rec_block_flags {
     REC_BLOCK_END = 1 << 0,  // live at the end of its process, or of the recording
     REC_BLOCK_PEAK = 1 << 1, // live at the global peak

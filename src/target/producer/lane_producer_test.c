@@ -241,7 +241,7 @@ static uint64_t *one_word(struct lane_producer *p)
 {
     uint64_t *word = lane_producer_reserve(p, 1);
     if (word != NULL) {
-        *word = wire_word(WIRE_FREE, 1);
+        *word = wire_word(WIRE_TICK, 1);
         lane_producer_advance(p, 1);
         lane_producer_publish(p);
     }

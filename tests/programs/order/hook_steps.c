@@ -8,7 +8,7 @@
 // handler runs after instruction number FIRST, FIRST + 1 and so on to LAST or to the hook's last
 // one, and in the same call a second time, each gap later (none: 0 0 1). An instruction counts if
 // it is not libc's: libc's allocator cannot be interrupted by its user. t: another thread has
-// allocated before, so events have stamps. x: the handler ends the process after its second time.
+// allocated before. x: the handler ends the process after its second time.
 // g: another thread frees what the handler keeps, before the handler returns.
 //
 // Prints how often main allocated and freed (call_*), and how often the handler did (handle_*). The

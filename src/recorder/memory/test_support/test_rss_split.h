@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregate/books/listed_block.h"
 #include "base/compiler.h"
 #include "host/memory/page_size.h"
 #include "recorder/memory/rss_split.h"
@@ -21,6 +22,7 @@ enum {
 struct fixture {
     struct aggregator aggregator;
     struct aggregator_process *process;
+    struct listed_block_vec listed; // its blocks
     struct address_range_vec own;
     struct u64_vec tops;
     struct u64_vec pointers;
@@ -57,7 +59,7 @@ static inline void open_fixture(struct fixture *f, const char *map)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     strbuf_append_text(&text, map);
     assert_int_equal(memory_areas_parse(&text, &f->map), ERR_OK);
-    assert_int_equal(aggregator_init(&f->aggregator, 1), ERR_OK);
+    assert_int_equal(aggregator_init(&f->aggregator), ERR_OK);
     const struct rec_process what = {.pid = 10};
     assert_int_equal(aggregator_process_begin(&f->aggregator, &what, &f->process), ERR_OK);
     aggregator_thread_begin(&f->thread, f->process, 0, 10, 0);
@@ -68,6 +70,7 @@ static inline void close_fixture(struct fixture *f)
 {
     rss_tables_release(&f->tables);
     memory_areas_release(&f->map);
+    listed_block_vec_release(&f->listed);
     address_range_vec_release(&f->own);
     u64_vec_release(&f->tops);
     u64_vec_release(&f->pointers);
@@ -80,6 +83,7 @@ static inline void split(struct fixture *f)
     const struct rss_process what = {
         .aggregator = &f->aggregator,
         .process = f->process,
+        .listed = &f->listed,
         .own = &f->own,
         .stack_tops = &f->tops,
         .stack_pointers = &f->pointers,
@@ -106,8 +110,10 @@ static inline void split(struct fixture *f)
 
 static inline void allocate(struct fixture *f, uint64_t address, uint64_t size_bytes)
 {
-    assert_int_equal(aggregator_allocate(&f->aggregator, &f->thread, address, f->row, size_bytes),
-                     ERR_OK);
+    const struct listed_block block = {
+        .address = address, .size_bytes = size_bytes, .row = f->row, .weight = 1};
+    assert_int_equal(listed_block_vec_push(&f->listed, block), ERR_OK);
+    f->process->live_bytes += size_bytes;
 }
 
 static inline void map_range(struct fixture *f, uint64_t address, uint64_t pages, uint32_t kind)

@@ -9,9 +9,6 @@
 // Before the filter the calling thread learns what it may need of its stack. libseccomp uses
 // syscall(); a filter that is installed by an inline system call is not seen.
 //
-// The strict mode also takes the processor's clock from the calling thread: reading it is a
-// SIGSEGV. No hook reads it.
-//
 // libc executes programs by calls that pass no hook, with `environ` (system, popen, wordexp). Under
 // a filter the system calls of our library could kill them, and where it cannot be opened (chroot,
 // Landlock), the loader reports that in their output. So our variables leave `environ`. The hooks

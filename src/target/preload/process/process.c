@@ -10,7 +10,6 @@
 #include "base/sys.h"
 #include "session/books/block_words.h"
 #include "session/recorder_wake.h"
-#include "session/stamp.h"
 #include "target/preload/process/process_entry.h"
 #include "target/producer/book/book.h"
 #include "target/producer/waiting/exit_wait.h"
@@ -100,8 +99,8 @@ static void open_words(uint32_t number)
                               process_entry_tiny_below()); // if not, blocks are counted as lost
 }
 
-// Fill the slot in and open the session to the hooks. `begun`: an earlier reading of the clock.
-static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t begun)
+// Fill the slot in and open the session to the hooks.
+static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
 {
     struct session_header *session = g_image.mapping.header;
     struct process_slot *slot = session_process(session, index);
@@ -110,25 +109,21 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     slot->flags = flags;
     slot->pid_namespace = g_image.pid_namespace;
     atomic_store_explicit(&slot->exit_ms, 0, memory_order_relaxed); // of an earlier process
-    atomic_store_explicit(&slot->exit_stamp, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->exit_wait,
                           waits_at_exit(session) ? EXIT_WAIT_WANTED : EXIT_WAIT_NO,
                           memory_order_relaxed);
     page_alloc_note_into(session_notes(session, index)->ranges);
     slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
     slot->start_ms = session_now_ms(session);
-    slot->start_stamp = stamp_of_reading(session, begun);
     // Release: the fields above are final for a recorder that acquires PROCESS_ACTIVE.
     atomic_store_explicit(&slot->state, PROCESS_ACTIVE, memory_order_release);
     // So that even a short life is sampled. Later there may be a seccomp filter.
     if ((flags & PROCESS_FORKED) == 0) {
         session_wake_recorder(session);
     }
-    if ((session->flags & SESSION_BOOKS) != 0) {
-        open_words(words_process_number(slot->join_number));
-        if ((flags & PROCESS_FORKED) == 0) {
-            end_earlier_image(session, index);
-        }
+    open_words(words_process_number(slot->join_number));
+    if ((flags & PROCESS_FORKED) == 0) {
+        end_earlier_image(session, index);
     }
     g_process_recording = &session->recording;
     g_process->index = index;
@@ -174,7 +169,7 @@ static bool look(void)
     return g_process->has_looked;
 }
 
-static enum process_verdict decide(uint64_t begun)
+static enum process_verdict decide(void)
 {
     if (!look()) {
         return VERDICT_OFF;
@@ -199,8 +194,7 @@ static enum process_verdict decide(uint64_t begun)
     if (!was_in || g_image.pid == 1) { // other pids are of the parent's namespace
         g_image.pid_namespace = process_pid_namespace();
     }
-    enter(index, parent_pid, process_entry_flags(is_forked) | (is_forked ? PROCESS_FORKED : 0),
-          begun);
+    enter(index, parent_pid, process_entry_flags(is_forked) | (is_forked ? PROCESS_FORKED : 0));
     return VERDICT_JOINED;
 }
 
@@ -236,10 +230,10 @@ static bool has_slot(void)
 }
 
 // Join, for the first time or again.
-static enum process_verdict join(enum process_verdict before, uint64_t begun)
+static enum process_verdict join(enum process_verdict before)
 {
     if (before != VERDICT_LEFT || !has_slot()) {
-        return decide(begun);
+        return decide();
     }
     come_back();
     return VERDICT_JOINED;
@@ -279,14 +273,13 @@ bool process_join(void)
     if (!may_join(verdict)) {
         return false;
     }
-    const uint64_t begun = stamp_arch_read_early(); // mapping the session takes longer
     const uint64_t blocked = signals_block();
     bool joined;
     const enum process_verdict before = verdict;
     if (verdict != VERDICT_JOINING && verdict != VERDICT_JOINED &&
         atomic_compare_exchange_strong_explicit(&g_process->verdict, &verdict, VERDICT_JOINING,
                                                 memory_order_relaxed, memory_order_relaxed)) {
-        const enum process_verdict decided = join(before, begun);
+        const enum process_verdict decided = join(before);
         // Release: pairs with the acquire in await_joining.
         atomic_store_explicit(&g_process->verdict, decided, memory_order_release);
         joined = decided == VERDICT_JOINED;
@@ -343,9 +336,9 @@ void process_note_exit(void)
     if (session != NULL) {
         struct process_slot *slot = session_process(session, g_process->index);
         book_leave(&g_process->words, session, g_process->index);
-        // Relaxed: R reads them when the process has ended, or acquires EXIT_WAIT_WAITING after it.
-        atomic_store_explicit(&slot->exit_stamp, stamp_now(session), memory_order_relaxed);
-        atomic_store_explicit(&slot->exit_ms, session_now_ms(session), memory_order_relaxed);
+        const uint64_t now_ms = session_now_ms(session);
+        // Relaxed: R reads it when the process has ended, or acquires EXIT_WAIT_WAITING after it.
+        atomic_store_explicit(&slot->exit_ms, now_ms != 0 ? now_ms : 1, memory_order_relaxed);
         exit_wait_await(session, slot);
     }
 }
