@@ -257,6 +257,26 @@ static bool may_be_heap(const struct findings_builder *builder,
                                            strncmp(path, "[allocated before", 17) == 0);
 }
 
+// Name who contains an allocator whose functions have no names, if it may have most of that memory.
+static void append_earlier(const struct findings_builder *builder,
+                           const struct rss_breakdown_split *split,
+                           struct strbuf *out)
+{
+    static const char mapped[] = "[mapped before recording";
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        const char *path = profile_string(builder->selection->profile, part->path);
+        const char *owner = path + min_u64(strlen(mapped), strlen(path));
+        owner += strspn(owner, "; ");
+        if (part->kind == REC_PART_REST && strncmp(path, mapped, strlen(mapped)) == 0 &&
+            strchr(owner, ' ') != NULL && part->rss_bytes >= split->bytes[REC_PART_REST] / 2) {
+            strbuf_printf(out, "; %s of it was mapped before recording, and ",
+                          format_bytes(part->rss_bytes).text);
+            strbuf_append(out, owner, strcspn(owner, "]"));
+        }
+    }
+}
+
 void finding_append_unasked(const struct findings_builder *builder,
                             const struct rss_breakdown_split *split,
                             struct strbuf *out)
@@ -271,6 +291,8 @@ void finding_append_unasked(const struct findings_builder *builder,
         strbuf_printf(out, "; %s may have %s of it. How much of that is free is not known; ",
                       cure->name, format_bytes(bytes).text);
         strbuf_printf(out, "%s would return it", cure->call);
+    } else {
+        append_earlier(builder, split, out);
     }
     strbuf_append_char(out, '.');
 }

@@ -131,6 +131,9 @@ static void other_memory_has_its_cure(void **state)
         {REC_PART_STACK, "", 0,
          ", of 8 stacks. A stack keeps what its deepest call touched: fewer threads, or smaller "
          "frames, keep less."},
+        {REC_PART_REST, "[mapped before recording a.node contains mimalloc]", 0,
+         "; 40.0 MiB of it was mapped before recording, and a.node contains mimalloc."},
+        {REC_PART_REST, "[mapped before recording]", 0, "."},
         {REC_PART_SHARED, "", 16 << 20,
          ". 16.0 MiB more are swapped out, most of it \"shared memory\": RSS grows again when it "
          "is used."},
@@ -138,7 +141,8 @@ static void other_memory_has_its_cure(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(findings_release) struct findings findings = {0};
-        drawn_profile_open("data.idx;libbig.so.2;/lib/2/tool;/bin/tool;load(a.c:7) "
+        drawn_profile_open("data.idx;libbig.so.2;/lib/2/tool;/bin/tool;[mapped before recording];"
+                           "[mapped before recording a.node contains mimalloc];load(a.c:7) "
                            "1 8 0 0 0 0 1 8 8\n",
                            &drawn);
         struct rec_module tool = {.path = string_of(drawn.profile, "/bin/tool")};
