@@ -64,6 +64,7 @@ send_entry(void *context, struct bytes entry, bool is_smaller, struct http_answe
 {
     struct push *push = context;
     struct err_info *failure = &push->report->failure;
+    struct err_info problem = {0};
     CLEANUP(push_request_release) struct push_request made = {0};
     TRY(push_request_make(push->options->url, entry, is_smaller, &made));
     const struct http_request request = {.url = strbuf_text(&made.url),
@@ -71,9 +72,14 @@ send_entry(void *context, struct bytes entry, bool is_smaller, struct http_answe
                                          .content_type = push_content_type,
                                          .is_cancelled = is_too_late,
                                          .owner = push};
-    const enum err err = http_client_send(push->client, &request, answer, failure);
+    const enum err err = http_client_send(push->client, &request, answer, &problem);
     if (err == ERR_OK && (answer->status < 200 || answer->status >= 300)) {
-        (void)err_set(failure, ERR_IO, "the collector answered with status %u", answer->status);
+        (void)err_set(&problem, ERR_IO, "the collector answered with status %u", answer->status);
+    }
+    // A request at the end of the recorder may only lack time: an earlier reason says more.
+    const bool is_reason = err == ERR_OK || push->end_ms == UINT64_MAX || failure->text[0] == '\0';
+    if (problem.text[0] != '\0' && is_reason) {
+        *failure = problem;
     }
     return err == ERR_INVALID ? ERR_IO : err; // ERR_INVALID says that the entry is not ours
 }

@@ -298,6 +298,16 @@ def test_a_failure_delays_and_loses_nothing(reaction, scratch):
     assert_allocated(collector.accepted, recording, scratch)
 
 
+def test_the_reason_is_that_of_the_last_answer(scratch):
+    """And not that time was up in the request at the end, to which no answer came."""
+    with Collector([answer(500, "Retry-After: 60")], then=stall) as collector, \
+            Pushing(scratch / "c.cairn", collector.url, timeout="4s") as c:
+        c.ctl("checkpoint")
+        collector.wait_for("requests", 1)
+        _, said = c.end_saying()
+    assert said.endswith(": the collector answered with status 500\n"), said
+
+
 def test_a_redirection_is_not_followed(scratch):
     auth = scratch / "auth"
     auth.write_text("secret\n")
