@@ -46,7 +46,7 @@ MODULES = {
     "target/agent": Module("T", "base session target/producer target/unwind target/preload"),
     "host": Module("H", "base", "containers text os threads memory http"),
     "recording": Module("H", "base host", "format merge read write"),
-    "aggregate": Module("H", "base session host recording", "live_blocks tables rows totals peak . books"),
+    "aggregate": Module("H", "base session host recording", "tables rows totals peak . books"),
     "symbols": Module("H", "base session host recording", "names elf dwarf jit runtimes ."),
     "inject/process": Module("H", "base host", ". threads"),
     "inject/code": Module("H", "base session host"),
