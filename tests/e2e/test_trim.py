@@ -191,10 +191,16 @@ def test_redis_answers_as_before(scratch):
         trims([pid], check)
 
 
+def has_begun_in_handler(pid):
+    """postgres 15 starts these in its handler of SIGCHLD, which they never leave: they are refused."""
+    words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"walwriter" in words or b"replication launcher" in words
+
+
 @pytest.mark.nightly
 def test_postgres_answers_as_before():
     with loaded_programs.postgres() as pids:
-        trims(pids)
+        trims([pid for pid in pids if not has_begun_in_handler(pid)])
 
 
 @pytest.mark.parametrize("library", [None, *some_of(["libjemalloc.so.2"], 1)])
