@@ -177,7 +177,7 @@ def begin_each_way(stack, scratch, collector):
 
     begun = {}
     listen = scratch / "socket"
-    push = ["--push", collector.url, "--push-interval", "5s"]
+    push = ["--push", collector.url, "--push-interval", "10s"]
     begin("one thread", 1)
     begin("sampled threads", 0, 4, SAMPLE)
     begin("attached, with all that serves it", 0, 4, ["--oom-guard", "--listen", str(listen)], attaches=True)
