@@ -526,7 +526,6 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
     TRY(check_schema(e, creates, info));
     return run_sql(e,
                    "PRAGMA synchronous=NORMAL;"
-                   "PRAGMA cache_size=-32768;" // KiB: what a transaction of 64 recordings touches
                    "PRAGMA wal_autocheckpoint=4096",
                    info);
 }
