@@ -7,6 +7,7 @@
 //   span_vec_reserve(&v, extra)  makes room for `extra` more items; pushing them then cannot fail
 //   span_vec_resize(&v, len)     sets the length; new items are zero
 //   span_vec_clear(&v)           removes the items, keeps the memory
+//   span_vec_bytes(&v)           the size of its memory
 //   span_vec_sort(&v, compare)   sorts the items, as qsort does
 //   span_vec_sort_by(&v, compare, context)  sorts them, as qsort_r does
 //   span_vec_release(&v)         frees the memory; accepts a zeroed vector and leaves one
@@ -47,6 +48,10 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
     UNUSED static inline void name##_clear(struct name *v)                                     \
     {                                                                                          \
         v->len = 0;                                                                            \
+    }                                                                                          \
+    UNUSED static inline size_t name##_bytes(const struct name *v)                             \
+    {                                                                                          \
+        return v->cap * sizeof(type);                                                          \
     }                                                                                          \
     UNUSED MUST_USE static inline enum err name##_reserve(struct name *v, size_t extra)        \
     {                                                                                          \

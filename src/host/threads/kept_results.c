@@ -2,12 +2,14 @@
 #include "host/threads/kept_results.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "host/os/mutex.h"
 
-void kept_results_init(struct kept_results *kept)
+void kept_results_init(struct kept_results *kept, size_t most_bytes)
 {
+    kept->most_bytes = most_bytes;
     (void)pthread_mutex_init(&kept->mutex, NULL); // cannot fail with default attributes
     for (size_t i = 0; i < KEPT_KINDS_MAX; i++) {
         (void)pthread_mutex_init(&kept->entries[i].mutex, NULL);
@@ -24,6 +26,7 @@ void kept_results_release(struct kept_results *kept)
         }
         *entry = (struct kept_entry){0};
     }
+    kept->bytes = 0;
 }
 
 // Find the entry of a kind, or assign a free one to it. NULL: there are too many kinds.
@@ -42,17 +45,35 @@ static struct kept_entry *entry_of(struct kept_results *kept, const struct kept_
     return found;
 }
 
-static MUST_USE enum err build(const void *source, struct kept_entry *entry)
+// Whether there was room for so many bytes, which are then counted.
+static bool take_room(struct kept_results *kept, size_t bytes)
 {
-    void *value = calloc(1, entry->kind->bytes);
+    mutex_lock(&kept->mutex);
+    const bool has_room = bytes <= kept->most_bytes - kept->bytes;
+    kept->bytes += has_room ? bytes : 0;
+    mutex_unlock(&kept->mutex);
+    return has_room;
+}
+
+// Build the result into `out`, and keep it if there is room. The caller holds the entry's mutex.
+static MUST_USE enum err
+build(struct kept_results *kept, struct kept_entry *entry, const void *source, void *out)
+{
+    const struct kept_kind *kind = entry->kind;
+    void *value = malloc(kind->bytes);
     if (value == NULL) {
         return ERR_NO_MEMORY;
     }
-    const enum err outcome = entry->kind->build(source, value);
-    if (outcome != ERR_OK) {
+    const enum err outcome = kind->build(source, out);
+    if (outcome == ERR_OK) {
+        const size_t owned_bytes = kind->weigh != NULL ? kind->weigh(out) : 0;
+        entry->is_too_large = !take_room(kept, kind->bytes + owned_bytes);
+    }
+    if (outcome != ERR_OK || entry->is_too_large) {
         free(value);
         return outcome;
     }
+    memcpy(value, out, kind->bytes);
     entry->value = value;
     return ERR_OK;
 }
@@ -60,17 +81,22 @@ static MUST_USE enum err build(const void *source, struct kept_entry *entry)
 enum err kept_results_get(struct kept_results *kept,
                           const struct kept_kind *kind,
                           const void *source,
-                          const void **out)
+                          void *out,
+                          bool *is_lent)
 {
     struct kept_entry *entry = entry_of(kept, kind);
     if (entry == NULL) {
         return ERR_LIMIT;
     }
+    enum err outcome = ERR_OK;
     mutex_lock(&entry->mutex);
-    const enum err outcome = entry->value != NULL ? ERR_OK : build(source, entry);
-    if (outcome == ERR_OK) {
-        *out = entry->value;
+    const bool was_too_large = entry->is_too_large;
+    if (entry->value != NULL) {
+        memcpy(out, entry->value, kind->bytes);
+    } else if (!was_too_large) {
+        outcome = build(kept, entry, source, out);
     }
+    *is_lent = entry->value != NULL;
     mutex_unlock(&entry->mutex);
-    return outcome;
+    return was_too_large ? kind->build(source, out) : outcome;
 }

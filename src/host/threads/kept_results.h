@@ -4,12 +4,14 @@
 //   source -> [ kind | value ] [ kind | value ] ...
 //
 // The first caller that needs a result builds it; others wait for it and borrow it. If a build
-// fails or is cancelled, the next caller begins it anew.
+// fails or is cancelled, the next caller begins it anew. All results together have at most a number
+// of bytes: a result that does not fit is not kept, and belongs to the caller that built it.
 // Context: H; any thread. Each entry has a mutex, so a build may need results of other kinds.
 // Kinds must not need each other in a circle.
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -20,29 +22,35 @@ enum {
 
 // A kind of result. Its address identifies it.
 struct kept_kind {
-    size_t bytes; // of the result
+    size_t bytes; // of the result's struct
     enum err (*build)(const void *source, void *out);
+    size_t (*weigh)(const void *result); // bytes that the struct owns; NULL: none
     void (*release)(void *result);
 };
 
 struct kept_entry {
-    pthread_mutex_t mutex; // protects `value`
+    pthread_mutex_t mutex; // protects what follows but for `kind`
     const struct kept_kind *kind;
-    void *value; // owned; NULL: not built
+    void *value;       // owned; NULL: not built
+    bool is_too_large; // it did not fit
 };
 
 struct kept_results {
-    pthread_mutex_t mutex; // protects the entries' kinds
+    pthread_mutex_t mutex; // protects the entries' kinds, and `bytes`
+    size_t bytes;          // of all values
+    size_t most_bytes;
     struct kept_entry entries[KEPT_KINDS_MAX];
 };
 
-void kept_results_init(struct kept_results *kept);
+void kept_results_init(struct kept_results *kept, size_t most_bytes);
 void kept_results_release(struct kept_results *kept); // accepts a zeroed one
 
-// Get the result of `kind`, which is built from `source`. It is valid until `kept` is released. All
-// calls must pass sources that give the same result. Errors: those of the kind's build; ERR_LIMIT:
-// too many kinds.
+// Copy the struct of the result of `kind`, which is built from `source`. *is_lent: what it owns is
+// borrowed, and valid until `kept` is released; else it is the caller's. It may be a field of
+// `out`, which the build leaves false. All calls must pass sources that give the same result.
+// Errors: those of the kind's build; ERR_LIMIT: too many kinds.
 enum err kept_results_get(struct kept_results *kept,
                           const struct kept_kind *kind,
                           const void *source,
-                          const void **out) MUST_USE;
+                          void *out,
+                          bool *is_lent) MUST_USE;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Tests of kept_results.c: a result is built once and shared, also by threads; a cancelled build is
-// begun anew; a result may be built of another one.
+// begun anew; a result may be built of another one; one that does not fit is its caller's.
 #include "host/threads/kept_results.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,22 +41,51 @@ static void release_one(void *result)
     atomic_fetch_add(&releases, 1);
 }
 
-static const struct kept_kind one = {sizeof(int), build_one, release_one};
+static const struct kept_kind one = {sizeof(int), build_one, NULL, release_one};
 
 static enum err build_twice(const void *source, void *out)
 {
-    const void *first;
-    TRY(kept_results_get((struct kept_results *)(uintptr_t)source, &one, source, &first));
-    *(int *)out = 2 * *(const int *)first;
+    int first;
+    bool is_lent;
+    TRY(kept_results_get((struct kept_results *)(uintptr_t)source, &one, source, &first, &is_lent));
+    *(int *)out = 2 * first;
     return ERR_OK;
 }
 
-static const struct kept_kind twice = {sizeof(int), build_twice, release_one};
+static const struct kept_kind twice = {sizeof(int), build_twice, NULL, release_one};
+
+struct block {
+    char *owned;
+};
+
+static enum err build_block(const void *source, void *out)
+{
+    (void)source;
+    atomic_fetch_add(&builds, 1);
+    ((struct block *)out)->owned = malloc(100);
+    return ERR_OK;
+}
+
+static size_t weigh_block(const void *block)
+{
+    return ((const struct block *)block)->owned != NULL ? 100 : 0;
+}
+
+static void release_block(void *block)
+{
+    free(((struct block *)block)->owned);
+    atomic_fetch_add(&releases, 1);
+}
+
+static const struct kept_kind block = {sizeof(struct block), build_block, weigh_block,
+                                       release_block};
+static const struct kept_kind another = {sizeof(struct block), build_block, weigh_block,
+                                         release_block};
 
 static int set_up(void **state)
 {
     static struct kept_results kept;
-    kept_results_init(&kept);
+    kept_results_init(&kept, 2 * sizeof(struct block) + 100);
     atomic_store(&builds, 0);
     atomic_store(&releases, 0);
     is_cancelled = false;
@@ -71,11 +101,14 @@ static int tear_down(void **state)
 
 static void a_result_may_need_another(void **state)
 {
-    const void *result;
-    assert_int_equal(kept_results_get(*state, &twice, *state, &result), ERR_OK);
-    assert_int_equal(*(const int *)result, 84);
-    assert_int_equal(kept_results_get(*state, &one, *state, &result), ERR_OK);
-    assert_int_equal(*(const int *)result, 42);
+    int result = 0;
+    bool is_lent = false;
+    assert_int_equal(kept_results_get(*state, &twice, *state, &result, &is_lent), ERR_OK);
+    assert_true(is_lent);
+    assert_int_equal(result, 84);
+    assert_int_equal(kept_results_get(*state, &one, *state, &result, &is_lent), ERR_OK);
+    assert_true(is_lent);
+    assert_int_equal(result, 42);
     assert_int_equal(atomic_load(&builds), 1);
     kept_results_release(*state);
     assert_int_equal(atomic_load(&releases), 2);
@@ -83,21 +116,23 @@ static void a_result_may_need_another(void **state)
 
 static void a_cancelled_build_is_begun_anew(void **state)
 {
-    const void *result = NULL;
+    int result = 0;
+    bool is_lent = false;
     is_cancelled = true;
-    assert_int_equal(kept_results_get(*state, &twice, *state, &result), ERR_CANCELLED);
-    assert_null(result);
+    assert_int_equal(kept_results_get(*state, &twice, *state, &result, &is_lent), ERR_CANCELLED);
+    assert_int_equal(result, 0);
     is_cancelled = false;
-    assert_int_equal(kept_results_get(*state, &twice, *state, &result), ERR_OK);
-    assert_int_equal(*(const int *)result, 84);
+    assert_int_equal(kept_results_get(*state, &twice, *state, &result, &is_lent), ERR_OK);
+    assert_int_equal(result, 84);
     assert_int_equal(atomic_load(&builds), 2);
 }
 
 static void *ask(void *kept)
 {
-    const void *result = NULL;
-    return kept_results_get(kept, &twice, kept, &result) == ERR_OK ? (void *)(uintptr_t)result
-                                                                   : NULL;
+    struct block result = {0};
+    bool is_lent = false;
+    const enum err outcome = kept_results_get(kept, &block, kept, &result, &is_lent);
+    return outcome == ERR_OK && is_lent ? result.owned : NULL;
 }
 
 static void threads_share_one_build(void **state)
@@ -117,12 +152,31 @@ static void threads_share_one_build(void **state)
     assert_int_equal(atomic_load(&builds), 1);
 }
 
+static void what_does_not_fit_is_its_callers(void **state)
+{
+    struct block kept;
+    struct block own[2];
+    bool is_lent = false;
+    assert_int_equal(kept_results_get(*state, &block, *state, &kept, &is_lent), ERR_OK);
+    assert_true(is_lent);
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        assert_int_equal(kept_results_get(*state, &another, *state, &own[i], &is_lent), ERR_OK);
+        assert_false(is_lent);
+    }
+    assert_ptr_not_equal(own[0].owned, own[1].owned);
+    kept_results_release(*state);
+    assert_int_equal(atomic_load(&releases), 1);
+    release_block(&own[0]);
+    release_block(&own[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_result_may_need_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_cancelled_build_is_begun_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_share_one_build, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_its_callers, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

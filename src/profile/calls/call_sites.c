@@ -129,6 +129,11 @@ static enum err keep_alone(const void *selection, void *out)
     return build_alone(selection, out);
 }
 
+static size_t weigh(const void *sites)
+{
+    return call_sites_bytes(sites);
+}
+
 static void release_kept(void *sites)
 {
     call_sites_release(sites);
@@ -138,23 +143,27 @@ static void release_kept(void *sites)
 static MUST_USE enum err
 lend(const struct selection *selection, const struct kept_kind *kind, struct call_sites *out)
 {
-    const void *kept;
-    TRY(kept_results_get(selection->kept, kind, selection, &kept));
-    *out = *(const struct call_sites *)kept;
-    out->is_lent = true;
-    return ERR_OK;
+    return kept_results_get(selection->kept, kind, selection, out, &out->is_lent);
 }
 
 enum err call_sites_build(const struct selection *selection, struct call_sites *out)
 {
-    static const struct kept_kind kind = {sizeof(*out), keep_whole, release_kept};
+    static const struct kept_kind kind = {sizeof(*out), keep_whole, weigh, release_kept};
     return selection->kept != NULL ? lend(selection, &kind, out) : build_whole(selection, out);
 }
 
 enum err call_sites_build_alone(const struct selection *selection, struct call_sites *out)
 {
-    static const struct kept_kind kind = {sizeof(*out), keep_alone, release_kept};
+    static const struct kept_kind kind = {sizeof(*out), keep_alone, weigh, release_kept};
     return selection->kept != NULL ? lend(selection, &kind, out) : build_alone(selection, out);
+}
+
+size_t call_sites_bytes(const struct call_sites *sites)
+{
+    return sites->is_lent ? 0
+                          : call_tree_bytes(&sites->tree) + call_site_vec_bytes(&sites->sites) +
+                                u32_vec_bytes(&sites->stacks) + costs_vec_bytes(&sites->costs) +
+                                u32_vec_bytes(&sites->costs_of) + u32_vec_bytes(&sites->row_sites);
 }
 
 void call_sites_release(struct call_sites *sites)

@@ -54,6 +54,8 @@ enum err call_sites_build(const struct selection *selection, struct call_sites *
 // Build only the sites, with the same ids and costs, and without tree and stacks (stack_count is
 // 0). It takes memory for each site, not for each stack.
 enum err call_sites_build_alone(const struct selection *selection, struct call_sites *out) MUST_USE;
+// The memory that the sites own.
+size_t call_sites_bytes(const struct call_sites *sites);
 void call_sites_release(struct call_sites *sites);
 
 // List the ids of the sites with any of `cost`, highest first, ties in a fixed order.

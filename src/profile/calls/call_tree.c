@@ -434,12 +434,12 @@ enum err call_tree_build(const struct selection *selection,
     return build(selection, key, NULL, collapses, out);
 }
 
+const struct call_tree_folds call_tree_all_folded = {0};
+
 static MUST_USE enum err
 build_frames(const struct selection *selection, enum call_tree_frames frames, struct call_tree *out)
 {
-    static const struct call_tree_folds none_unfolded = {0};
-    const struct call_tree_folds *folds = frames == CALL_TREE_SITES ? &none_unfolded : NULL;
-    return build(selection, CALL_TREE_BY_LOCATION, folds, false, out);
+    return build(selection, CALL_TREE_BY_LOCATION, call_tree_folds_of(frames), false, out);
 }
 
 static enum err keep_all(const void *selection, void *out)
@@ -452,6 +452,11 @@ static enum err keep_sites(const void *selection, void *out)
     return build_frames(selection, CALL_TREE_SITES, out);
 }
 
+static size_t weigh(const void *tree)
+{
+    return call_tree_bytes(tree);
+}
+
 static void release_kept(void *tree)
 {
     call_tree_release(tree);
@@ -462,17 +467,13 @@ enum err call_tree_build_frames(const struct selection *selection,
                                 struct call_tree *out)
 {
     static const struct kept_kind kinds[] = {
-        [CALL_TREE_ALL] = {sizeof(*out), keep_all, release_kept},
-        [CALL_TREE_SITES] = {sizeof(*out), keep_sites, release_kept},
+        [CALL_TREE_ALL] = {sizeof(*out), keep_all, weigh, release_kept},
+        [CALL_TREE_SITES] = {sizeof(*out), keep_sites, weigh, release_kept},
     };
     if (selection->trees == NULL) {
         return build_frames(selection, frames, out);
     }
-    const void *kept;
-    TRY(kept_results_get(selection->trees, &kinds[frames], selection, &kept));
-    *out = *(const struct call_tree *)kept;
-    out->is_lent = true;
-    return ERR_OK;
+    return kept_results_get(selection->trees, &kinds[frames], selection, out, &out->is_lent);
 }
 
 enum err call_tree_functions(const struct profile *profile,

@@ -50,6 +50,15 @@ struct call_tree_folds {
     bool collapses; // a function that calls itself directly is one node, and in a path once
 };
 
+// All runs are folded, without paths.
+extern const struct call_tree_folds call_tree_all_folded;
+
+// NULL for CALL_TREE_ALL.
+static inline const struct call_tree_folds *call_tree_folds_of(enum call_tree_frames frames)
+{
+    return frames == CALL_TREE_SITES ? &call_tree_all_folded : NULL;
+}
+
 struct call_tree_node {
     uint32_t parent;       // REC_NONE for the root
     uint32_t first_child;  // REC_NONE without children; children are unordered
@@ -115,5 +124,13 @@ bool call_tree_unfolds(const struct call_tree_folds *folds, uint64_t path);
 
 // Note that the node hides `count` wrapper frames of a stack.
 void call_tree_hide(struct call_tree *tree, uint32_t node, size_t count);
+
+// The memory that the tree owns.
+static inline size_t call_tree_bytes(const struct call_tree *tree)
+{
+    return tree->is_lent ? 0
+                         : call_tree_node_vec_bytes(&tree->nodes) + tree_costs_bytes(&tree->costs) +
+                               u32_vec_bytes(&tree->row_nodes);
+}
 
 void call_tree_release(struct call_tree *tree);

@@ -95,6 +95,11 @@ static enum err keep(const void *selection, void *out)
     return build(selection, out);
 }
 
+static size_t weigh(const void *counts)
+{
+    return u32_vec_bytes(&((const struct stack_counts *)counts)->counts);
+}
+
 static void release_kept(void *counts)
 {
     stack_counts_release(counts);
@@ -102,15 +107,11 @@ static void release_kept(void *counts)
 
 enum err stack_counts_build(const struct selection *selection, struct stack_counts *out)
 {
-    static const struct kept_kind kind = {sizeof(*out), keep, release_kept};
+    static const struct kept_kind kind = {sizeof(*out), keep, weigh, release_kept};
     if (selection->kept == NULL) {
         return build(selection, out);
     }
-    const void *kept;
-    TRY(kept_results_get(selection->kept, &kind, selection, &kept));
-    *out = *(const struct stack_counts *)kept;
-    out->is_lent = true;
-    return ERR_OK;
+    return kept_results_get(selection->kept, &kind, selection, out, &out->is_lent);
 }
 
 void stack_counts_release(struct stack_counts *counts)

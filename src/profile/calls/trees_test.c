@@ -657,7 +657,7 @@ static void kept_trees_are_built_once(void **state)
     CLEANUP(fixture_release) struct fixture fixture = {0};
     CLEANUP(kept_results_release) struct kept_results trees = {0};
     draw(&model, "app", &fixture);
-    kept_results_init(&trees);
+    kept_results_init(&trees, SIZE_MAX);
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
         CLEANUP(call_tree_release) struct call_tree own = {0};
         CLEANUP(call_tree_release) struct call_tree first = {0};

@@ -256,14 +256,12 @@ static void release_kept(void *summary)
 
 enum err summary_build(const struct selection *selection, struct summary *out)
 {
-    static const struct kept_kind kind = {sizeof(*out), keep, release_kept};
+    static const struct kept_kind kind = {sizeof(*out), keep, NULL, release_kept};
     if (selection->kept == NULL) {
         return build(selection, out);
     }
-    const void *kept;
-    TRY(kept_results_get(selection->kept, &kind, selection, &kept));
-    *out = *(const struct summary *)kept;
-    return ERR_OK;
+    bool is_lent; // it owns nothing
+    return kept_results_get(selection->kept, &kind, selection, out, &is_lent);
 }
 
 static uint32_t

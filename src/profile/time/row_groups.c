@@ -105,6 +105,13 @@ static enum err keep_by_stack(const void *selection, void *out)
     return build(selection, ROW_GROUPS_BY_STACK, out);
 }
 
+static size_t weigh(const void *result)
+{
+    const struct row_groups *groups = result;
+    return call_sites_bytes(&groups->sites) + row_group_vec_bytes(&groups->groups) +
+           u32_vec_bytes(&groups->rows) + u32_vec_bytes(&groups->row_first);
+}
+
 static void release_kept(void *groups)
 {
     row_groups_release(groups);
@@ -114,18 +121,14 @@ enum err
 row_groups_build(const struct selection *selection, enum row_group_by by, struct row_groups *out)
 {
     static const struct kept_kind kinds[] = {
-        [ROW_GROUPS_BY_SITE] = {sizeof(*out), keep_by_site, release_kept},
-        [ROW_GROUPS_BY_SITE_ALONE] = {sizeof(*out), keep_by_site_alone, release_kept},
-        [ROW_GROUPS_BY_STACK] = {sizeof(*out), keep_by_stack, release_kept},
+        [ROW_GROUPS_BY_SITE] = {sizeof(*out), keep_by_site, weigh, release_kept},
+        [ROW_GROUPS_BY_SITE_ALONE] = {sizeof(*out), keep_by_site_alone, weigh, release_kept},
+        [ROW_GROUPS_BY_STACK] = {sizeof(*out), keep_by_stack, weigh, release_kept},
     };
     if (selection->kept == NULL) {
         return build(selection, by, out);
     }
-    const void *kept;
-    TRY(kept_results_get(selection->kept, &kinds[by], selection, &kept));
-    *out = *(const struct row_groups *)kept;
-    out->is_lent = true;
-    return ERR_OK;
+    return kept_results_get(selection->kept, &kinds[by], selection, out, &out->is_lent);
 }
 
 void row_groups_release(struct row_groups *groups)

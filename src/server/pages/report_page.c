@@ -362,8 +362,8 @@ static MUST_USE enum err write_page(const struct writer *writer, FILE *out)
 static MUST_USE enum err select_page(struct writer *writer)
 {
     TRY(profile_select(writer->page->profile, writer->page->filter, &writer->selected, NULL));
-    kept_results_init(&writer->kept);
-    kept_results_init(&writer->kept_trees);
+    kept_results_init(&writer->kept, SIZE_MAX);
+    kept_results_init(&writer->kept_trees, SIZE_MAX);
     writer->selected.kept = &writer->kept;
     writer->selected.trees = &writer->kept_trees;
     writer->settings.selection = &writer->selected;

@@ -14,6 +14,10 @@
 #include "host/text/json_writer.h"
 #include "profile/compare/renames.h"
 
+enum {
+    KEPT_MAX_MIB = 512, // all of 2 million stacks
+};
+
 static bool drop_reference(atomic_uint *references)
 {
     // Pairs with itself: release publishes this thread's use, acquire sees the others' uses.
@@ -33,7 +37,7 @@ static MUST_USE enum err summarize_opened(struct opened *opened,
     TRY(suppressions_add_chosen(&opened->rules, rules, &opened->profile->recording, info));
     const struct filter filter = {.suppressions = &opened->rules};
     TRY(profile_select(opened->profile, &filter, &opened->everything, info));
-    kept_results_init(&opened->kept);
+    kept_results_init(&opened->kept, (size_t)KEPT_MAX_MIB << 20);
     opened->everything.kept = &opened->kept;
     return summary_build(&opened->everything, &opened->whole);
 }
