@@ -55,7 +55,7 @@ def test_pools_can_be_asked_for_like_functions_and_modules(record):
 
 def test_folded_stacks_end_with_the_pool(record):
     path = record(PROGRAMS / "api_named").path
-    folded = subprocess.run([CAIRN, "export", path, "--to", "folded", "-o", "-"], check=True,
+    folded = subprocess.run([CAIRN, "export", path, "--to", "folded", "--show-wrappers", "-o", "-"], check=True,
                             env=environment(), capture_output=True, text=True).stdout
     assert any(line.startswith("_start;") and ";use_pool;cairn_pool_alloc;[pool nodes] " in line
                for line in folded.splitlines()), folded[:2000]

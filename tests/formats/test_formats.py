@@ -134,16 +134,19 @@ FILTERS = ([], ["--filter-function", "load"], ["--thread", "main"])
 def test_folded_adds_up(recording, cost, key):
     for filters in FILTERS:
         words = [] if cost is None else ["--cost", cost]
-        lines = export(recording, "folded", *words, *filters).decode("utf-8").split("\n")
-        assert lines.pop() == ""
-        # As flamegraph.pl takes a line apart.
-        parsed = [re.fullmatch(r"(.+)\s+?(\d+(?:\.\d*)?)", line) for line in lines]
-        assert all(parsed), lines
-        assert sum(int(match[2]) for match in parsed) == totals(recording, *filters)[key]
+        for frames in ([], ["--show-wrappers"]):
+            lines = export(recording, "folded", *words, *filters, *frames).decode("utf-8").split("\n")
+            assert lines.pop() == ""
+            # As flamegraph.pl takes a line apart.
+            parsed = [re.fullmatch(r"(.+)\s+?(\d+(?:\.\d*)?)", line) for line in lines]
+            assert all(parsed), lines
+            assert sum(int(match[2]) for match in parsed) == totals(recording, *filters)[key]
 
 
 def test_folded_stacks(server):
     lines = export(server, "folded", "--cost", "allocations").decode().splitlines()
+    assert sorted(lines) == ["main 2", "main;load 10000", "main;load;push 5", "spin;spin 8", "start;work;load 3"]
+    lines = export(server, "folded", "--cost", "allocations", "--show-wrappers").decode().splitlines()
     assert sorted(lines) == [
         "main 2",
         "main;load;push;operator new(unsigned long) 5",
@@ -194,6 +197,8 @@ def test_output_file_is_what_stdout_gets(tmp_path):
     (["FILE", "--to", "folded", "--cost", "love"], "--cost"),
     (["FILE", "--to", "massif", "--cost", "peak"], "--cost"),
     (["FILE", "--to", "folded", "--at", "end"], "--at"),
+    (["FILE", "--to", "pprof", "--show-wrappers"], "--show-wrappers: pprof always has every frame"),
+    (["FILE", "--html", "--show-wrappers"], "--show-wrappers: html always has every frame"),
     (["FILE", "--to", "folded", "--filter-function", "("], "--filter-function"),
     (["FILE", "--to", "folded", "-o", "FILE"], "is the recording itself"),
     (["FILE", "--to", "folded", "-o", "/nowhere/at/all"], "/nowhere/at/all"),
@@ -429,7 +434,7 @@ def test_speedscope_adds_up(recording):
 
 
 def test_speedscope_stacks(server):
-    document = json.loads(export(server, "speedscope", "--cost", "temporary"))
+    document = json.loads(export(server, "speedscope", "--cost", "temporary", "--show-wrappers"))
     frames = document["shared"]["frames"]
     profile, = document["profiles"]
     stacks = {";".join(frames[place]["name"] for place in sample): weight
@@ -474,7 +479,7 @@ def test_massif_adds_up(recording, tmp_path):
 
 
 def test_massif_tree(server):
-    text = export(server, "massif").decode()
+    text = export(server, "massif", "--show-wrappers").decode()
     assert "desc: recorded by cairn\ncmd: server --threads 2\ntime_unit: ms\n" in text
     peak = text.split("heap_tree=peak\n")[1].split("#-----------")[0]
     offset = r"0x[0-9A-F]+"
@@ -586,7 +591,7 @@ def test_callgrind_adds_up(recording, tmp_path):
 
 
 def test_callgrind_calls(server, tmp_path):
-    data = export(server, "callgrind")
+    data = export(server, "callgrind", "--show-wrappers")
     allocated = list(CALLGRIND_EVENTS).index("AllocatedBytes")
 
     def by_function(*options):

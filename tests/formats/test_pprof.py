@@ -88,7 +88,7 @@ def test_go_finds_the_same_top_functions(recording, index, cost, tmp_path):
     found = {re.sub(r" \(inline\)$", "", name): (int(flat), int(cumulated)) for flat, cumulated, name in
              re.findall(r"^ *(\d+)B? +[\d.e-]+% +[\d.e-]+% +(\d+)B? +[\d.e-]+% +(.*)$", text, re.M)}
     selves, inclusive = collections.Counter(), collections.Counter()
-    for line in export(recording, "folded", "--cost", cost).decode().splitlines():
+    for line in export(recording, "folded", "--cost", cost, "--show-wrappers").decode().splitlines():
         stack, value = line.rsplit(" ", 1)
         names = stack.split(";")
         selves[names[-1]] += int(value)
@@ -182,7 +182,7 @@ def fixture_files(tmp_path_factory):
 def stacks_of(path, cost):
     """{names, innermost first: cost}, of stacks that have any"""
     found = collections.Counter()
-    for line in export(path, "folded", "--cost", cost).decode().splitlines():
+    for line in export(path, "folded", "--cost", cost, "--show-wrappers").decode().splitlines():
         stack, value = line.rsplit(" ", 1)
         found[tuple(reversed(stack.split(";")))] += int(value)
     return found

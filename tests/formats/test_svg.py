@@ -52,7 +52,7 @@ def path_of(frame, frames):
 
 @pytest.mark.parametrize("cost", ["peak", "allocations", "leaked"])
 def test_widths_are_costs(recording, cost):
-    for filters in FILTERS:
+    for filters in (*FILTERS, ["--show-wrappers"]):
         words = ["--cost", cost, *filters]
         expected = expected_widths(recording, *words)
         frames = frames_of(export(recording, "svg", *words))
@@ -81,7 +81,7 @@ def test_children_do_not_overlap(recording):
 
 
 def test_titles(server):
-    frames = frames_of(export(server, "svg", "--cost", "allocations"))
+    frames = frames_of(export(server, "svg", "--cost", "allocations", "--show-wrappers"))
     root = frames[0]
     said = totals(server)["allocations"]
     assert root.title == f"all\n{said:,}, 100%" and root.width == WIDTH

@@ -28,6 +28,7 @@ struct export_fields {
     enum cost cost;
     struct filter_words filter;
     struct name_words names;
+    bool shows_wrappers;
     bool use_list;
     bool is_page;
 };
@@ -46,6 +47,9 @@ static const struct option_spec specs[] = {
     OPTION(0, "at", TEXT, "peak|end|TIME", FIELD(moment),
            "for pprof: moment of the in-use figures (default: peak); with a time such as 90s, "
            "later allocations are not counted"),
+    OPTION(0, "show-wrappers", FLAG, NULL, FIELD(shows_wrappers),
+           "show every frame of libraries and of wrappers of an allocator, in formats that fold "
+           "them as the trees of cairn report do"),
     OPTION(0, "html", FLAG, NULL, FIELD(is_page), "same as --to html"),
     OPTION(0, "list", FLAG, NULL, FIELD(use_list), "list the formats and exit"),
 };
@@ -157,6 +161,10 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
     }
     if (fields->moment != NULL && (exporter->uses & EXPORT_USES_MOMENT) == 0) {
         return err_set(info, ERR_INVALID, "--at does not apply to %s", exporter->name);
+    }
+    if (fields->shows_wrappers && (exporter->uses & EXPORT_FOLDS) == 0) {
+        return err_set(info, ERR_INVALID, "--show-wrappers: %s always has every frame",
+                       exporter->name);
     }
     if (fields->filter.lifetimes.is_set && (exporter->uses & EXPORT_USES_SERIES) != 0) {
         return err_set(info, ERR_INVALID,
@@ -272,8 +280,10 @@ static MUST_USE enum err export_file(const char *path,
                                      enum export_moment moment,
                                      struct err_info *info)
 {
-    struct export_request request = {
-        .exporter = find_format(fields->format), .cost = fields->cost, .moment = moment};
+    struct export_request request = {.exporter = find_format(fields->format),
+                                     .cost = fields->cost,
+                                     .moment = moment,
+                                     .shows_wrappers = fields->shows_wrappers};
     TRY(choose_packing(fields, request.exporter, &request.packing, info));
     if (fields->output != NULL && file_is_same(path, fields->output)) {
         return err_set(info, ERR_INVALID, "--output: '%s' is the recording itself", path);

@@ -268,5 +268,6 @@ const struct exporter exporter_callgrind = {
     .name = "callgrind",
     .file_suffix = ".callgrind",
     .help = "for kcachegrind and callgrind_annotate: costs by line, and along calls",
+    .uses = EXPORT_FOLDS,
     .write = write_callgrind,
 };

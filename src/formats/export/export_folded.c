@@ -54,6 +54,6 @@ const struct exporter exporter_folded = {
     .name = "folded",
     .file_suffix = ".folded",
     .help = "lines for flamegraph.pl: one cost of each stack",
-    .uses = EXPORT_USES_COST,
+    .uses = EXPORT_USES_COST | EXPORT_FOLDS,
     .write = write_folded,
 };

@@ -191,9 +191,11 @@ static void trees_release(struct trees *trees)
 }
 
 // Nodes below the builder's bounds are far below massif's threshold.
-static MUST_USE enum err build_tree(const struct selection *selection, struct bottom_up_tree *out)
+static MUST_USE enum err build_tree(const struct selection *selection,
+                                    enum call_tree_frames frames,
+                                    struct bottom_up_tree *out)
 {
-    return bottom_up_tree_build(selection, CALL_TREE_BY_LOCATION, NULL, false,
+    return bottom_up_tree_build(selection, CALL_TREE_BY_LOCATION, call_tree_folds_of(frames), false,
                                 &bottom_up_default_bounds, out);
 }
 
@@ -242,8 +244,8 @@ static enum err write_massif(const struct export_view *view, FILE *out)
     CLEANUP(trees_release) struct trees trees = {0};
     CLEANUP(selection_release) struct selection at_end = {0};
     TRY(selection_at_end(&view->selection, &at_end));
-    TRY(build_tree(&view->selection, &trees.peak));
-    TRY(build_tree(&at_end, &trees.end));
+    TRY(build_tree(&view->selection, view->frames, &trees.peak));
+    TRY(build_tree(&at_end, view->frames, &trees.end));
     CLEANUP(cut_timeline_release) struct cut_timeline timeline = {0};
     TRY(cut_timeline_build(&view->selection, &timeline));
     CLEANUP(massif_release)
@@ -263,7 +265,7 @@ const struct exporter exporter_massif = {
     .name = "massif",
     .file_suffix = ".massif",
     .help = "for ms_print and massif-visualizer: live bytes over time, trees at peak and end",
-    .uses = EXPORT_USES_SERIES,
+    .uses = EXPORT_USES_SERIES | EXPORT_FOLDS,
     .needs = 1U << COST_PEAK_BYTES | 1U << COST_LEAKED_BYTES,
     .write = write_massif,
 };

@@ -172,6 +172,6 @@ const struct exporter exporter_speedscope = {
     .name = "speedscope",
     .file_suffix = ".speedscope.json",
     .help = "JSON for speedscope.app: a profile for each cost",
-    .uses = EXPORT_USES_COST,
+    .uses = EXPORT_USES_COST | EXPORT_FOLDS,
     .write = write_speedscope,
 };

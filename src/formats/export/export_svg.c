@@ -284,11 +284,19 @@ static void write_head(struct drawing *drawing, uint32_t height, FILE *out)
         out);
 }
 
+static MUST_USE enum err build_tree(const struct export_view *view, struct call_tree *out)
+{
+    const struct call_tree_folds *folds = call_tree_folds_of(view->frames);
+    return folds != NULL
+               ? call_tree_build_sites(&view->selection, CALL_TREE_BY_FUNCTION, folds, out)
+               : call_tree_build(&view->selection, CALL_TREE_BY_FUNCTION, false, out);
+}
+
 static enum err write_svg(const struct export_view *view, FILE *out)
 {
     CLEANUP(drawing_release)
     struct drawing drawing = {.view = view, .cost = view->usual_cost};
-    TRY(call_tree_build(&view->selection, CALL_TREE_BY_FUNCTION, false, &drawing.tree));
+    TRY(build_tree(view, &drawing.tree));
     lay_out(&drawing);
     uint32_t height = HEAD_HEIGHT + (drawing.depth + 1) * FRAME_HEIGHT + FOOT_HEIGHT;
     write_head(&drawing, height, out);
@@ -306,6 +314,6 @@ const struct exporter exporter_svg = {
     .name = "svg",
     .file_suffix = ".svg",
     .help = "a flame graph of one cost for any browser, with zoom and search",
-    .uses = EXPORT_USES_COST,
+    .uses = EXPORT_USES_COST | EXPORT_FOLDS,
     .write = write_svg,
 };

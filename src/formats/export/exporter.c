@@ -53,9 +53,11 @@ enum err export_view_build(const struct profile *profile,
                            struct export_view *out,
                            struct err_info *info)
 {
+    const bool folds = (request->exporter->uses & EXPORT_FOLDS) != 0 && !request->shows_wrappers;
     CLEANUP(export_view_release)
     struct export_view view = {.profile = profile,
                                .filter = filter,
+                               .frames = folds ? CALL_TREE_SITES : CALL_TREE_ALL,
                                .cost = request->cost,
                                .moment = request->moment,
                                .packing = request->packing,
@@ -66,7 +68,7 @@ enum err export_view_build(const struct profile *profile,
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(choose_figures(&view, request, info));
     if (!request->exporter->is_flat) {
-        TRY(call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, false, &view.tree));
+        TRY(call_tree_build_frames(&view.selection, view.frames, &view.tree));
     }
     *out = TAKE(view);
     return ERR_OK;

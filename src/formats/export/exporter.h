@@ -3,12 +3,14 @@
 //
 // Each format is one file, export_<name>.c, with one const struct exporter; exporter.c lists them.
 // All of them write the same view of a profile: the selected rows, their top-down tree by location,
-// and the request. Exporters only write and src/profile computes, so the totals of every export
-// equal those of `cairn report` with the same filter. A figure that the selection does not know
-// (selection_knows) is never written as 0: a format that needs it is refused, and other writers
-// omit it. Failure: a writer returns ERR_NO_MEMORY or an error of src/profile; an unwritable stream
-// keeps its error for the code that closes it. Trust: names in a recording are hostile, so each
-// writer keeps them from acting as syntax of its format.
+// and the request. Formats whose readers draw stacks have the frames of `cairn report --tree`,
+// unless the request shows wrappers; the others have every frame. Exporters only write and
+// src/profile computes, so the totals of every export equal those of `cairn report` with the same
+// filter. A figure that the selection does not know (selection_knows) is never written as 0: a
+// format that needs it is refused, and other writers omit it. Failure: a writer returns
+// ERR_NO_MEMORY or an error of src/profile; an unwritable stream keeps its error for the code that
+// closes it. Trust: names in a recording are hostile, so each writer keeps them from acting as
+// syntax of its format.
 // Context: H.
 #pragma once
 
@@ -67,6 +69,7 @@ struct export_request {
     enum cost cost; // COST_COUNT: unspecified
     enum export_moment moment;
     enum packing packing;                 // from the suffix of the output's name
+    bool shows_wrappers;                  // for a format that folds them
     bool is_now;                          // the state of a program that runs, for collectors
     const struct export_changes *changes; // with is_now, for pprof: allocations since then; or NULL
     struct export_size *size;             // for pprof: set when it is written; or NULL
@@ -80,6 +83,7 @@ struct export_view {
     struct selection selection;           // owned
     struct call_tree tree;                // owned; top-down, by location, with inclusive costs;
                                           // empty for an exporter that is flat
+    enum call_tree_frames frames;         // of `tree`, and of those that the exporter builds
     enum cost cost;                       // COST_COUNT: unspecified
     enum cost usual_cost;                 // `cost`, or the first known default cost
     enum export_moment moment;            // at the peak or at the end
@@ -97,6 +101,7 @@ enum export_uses {
     EXPORT_USES_SLICES = 1 << 3,  // it needs a series over time
     EXPORT_USES_EVENTS = 1 << 4,  // it contains the program's own events and nothing else
     EXPORT_JUDGES_LEAKS = 1 << 5, // it leaves out leaks by rules, as cairn report does
+    EXPORT_FOLDS = 1 << 6,        // it folds wrapper frames, as cairn report does
 };
 
 struct exporter {
