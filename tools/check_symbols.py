@@ -40,7 +40,6 @@ OPENERS = {
     "inject/process/target_refusal.c": "settings of the kernel",
     "profile/select/suppressions.c": "a file of rules that the user names",
     "recorder/control/control_client.c": "the kernel's list of sockets",
-    "recorder/ingest/drain_process.c": "files of /proc",
     "recorder/launch/preflight.c": "what the user starts",
     "recorder/launch/preload_path.c": "the folder of cairn's library",
     "recorder/memory/memory_areas.c": "files of /proc",
@@ -57,7 +56,7 @@ OPENERS = {
 ARCHITECTURE = re.compile(r"arch/\w+/")
 # Circles of calls that there are, with what would cut each.
 CIRCLES = {
-    ("recorder/ingest/drain.c", "recorder/ingest/drain_lane.c", "recorder/ingest/drain_names.c",
+    ("recorder/ingest/drain.c", "recorder/ingest/drain_names.c",
      "recorder/ingest/drain_process.c"): "a file for the list of lanes below the others",
     ("recorder/recorder_aside.c", "recorder/recorder_attach.c", "recorder/recorder_breakdown.c",
      "recorder/recorder_control.c", "recorder/recorder_detach.c", "recorder/recorder_follow.c",

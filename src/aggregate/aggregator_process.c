@@ -186,7 +186,8 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     if (process->is_ended) {
         return ERR_OK;
     }
-    TRY(aggregator_tick(aggregator, ending->end_ms)); // also if nothing happened since then
+    // Also if nothing happened since then.
+    TRY(heap_totals_advance(&aggregator->totals, ending->end_ms));
     process->is_ended = true;
     process->end_peak_number = aggregator->totals.rows.peak_number;
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);

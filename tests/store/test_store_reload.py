@@ -104,6 +104,11 @@ def test_reloads_keep_nothing(served):
     assert shown(served) == ("200", ["first"])
 
 
+def accepts(place):
+    with socket.socket(socket.AF_UNIX) as line:
+        return line.connect_ex(str(place)) == 0
+
+
 @pytest.mark.parametrize("words, ends", [([], True), (["nohup"], False)], ids=["its own", "nohup"])
 def test_the_end_of_the_terminal_ends_it(tmp_path, words, ends):
     place = tmp_path / "socket"
@@ -115,7 +120,7 @@ def test_the_end_of_the_terminal_ends_it(tmp_path, words, ends):
                    environment({"CAIRN_STORE": str(tmp_path / "s.db")}))
     try:
         read_until(terminal, b"nohup:" if words else b"serving")
-        wait_until(place.exists, "the socket")
+        wait_until(lambda: accepts(place), "a server at the socket")  # it is bound before it listens
         os.close(terminal)
         if ends:
             assert os.waitpid(process, 0)[1] == 0 and not place.exists()
