@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -278,7 +279,40 @@ static void explain_own_malloc(const struct preflight_options *options,
                                            : "the rest of its run can be recorded");
 }
 
+// Get the dynamic loader that an ELF file names. NULL: it names none, or nonsense. Valid while the
+// file is open.
+static const char *loader_of(Elf *elf)
+{
+    size_t count = 0;
+    GElf_Phdr header;
+    (void)elf_getphdrnum(elf, &count); // 0 without any
+    for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header) != NULL; i++) {
+        if (header.p_type == PT_INTERP && header.p_filesz > 0 && header.p_filesz <= PATH_MAX) {
+            const Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)header.p_offset,
+                                                        (size_t)header.p_filesz, ELF_T_BYTE);
+            const char *name = data != NULL ? data->d_buf : NULL;
+            return name != NULL && name[data->d_size - 1] == '\0' ? name : NULL;
+        }
+    }
+    return NULL;
+}
+
+// Refuse a program whose loader is missing: execve would report it as if the program were.
+static enum err check_loader(struct preflight *out, struct err_info *info)
+{
+    struct stat status;
+    const char *loader = out->file.elf != NULL ? loader_of(out->file.elf) : NULL;
+    if (loader == NULL || stat(loader, &status) == 0 || errno != ENOENT) {
+        return ERR_OK;
+    }
+    (void)err_set(info, ERR_NOT_FOUND, "cannot run '%s': its dynamic loader '%s' does not exist",
+                  strbuf_text(&out->executable), loader);
+    return refuse(out, PREFLIGHT_STATUS_NOT_FOUND);
+}
+
+// `is_loaded`: the user names the loader, so the kernel does not look for one.
 static enum err check_executable(const struct preflight_options *options,
+                                 bool is_loaded,
                                  struct preflight *out,
                                  struct err_info *info)
 {
@@ -286,6 +320,9 @@ static enum err check_executable(const struct preflight_options *options,
     const enum exec_obstacle obstacle = exec_check(path);
     struct err_info unused = {0};
     (void)!elf_file_open(&out->file, path, &unused); // execve will report the error
+    if (!is_loaded && obstacle != EXEC_MACHINE && obstacle != EXEC_BITS32) {
+        TRY(check_loader(out, info));
+    }
     const struct elf_facts facts = elf_facts_of(&out->file, path);
     const char *sentence = sentence_of(obstacle);
     bool has_own = false;
@@ -355,13 +392,14 @@ enum err preflight_check(char *const *argv,
     TRY(find_program(argv[0], out, info));
     TRY(resolve_scripts(out));
     TRY(check_interpreter(out, info));
-    if (exec_check_is_loader(strbuf_text(&out->executable))) {
+    const bool is_loaded = exec_check_is_loader(strbuf_text(&out->executable));
+    if (is_loaded) {
         const char *program = program_of_loader(argv);
         strbuf_clear(&out->executable);
         strbuf_append_text(&out->executable, program != NULL ? program : argv[0]);
         TRY(strbuf_result(&out->executable));
     }
-    return check_executable(options, out, info);
+    return check_executable(options, is_loaded, out, info);
 }
 
 const char *preflight_find_hidden(struct preflight *preflight)

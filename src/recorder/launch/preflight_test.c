@@ -29,14 +29,19 @@ enum {
 
 static char g_folder[64];
 
-static void write_file(const char *name, const char *text, mode_t mode)
+static void write_bytes(const char *name, const char *bytes, size_t count, mode_t mode)
 {
     char path[PATH_BYTES];
     (void)snprintf(path, sizeof(path), "%s/%s", g_folder, name);
     CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
     assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(write(fd, bytes, count), count);
     assert_int_equal(fchmod(fd, mode), 0);
+}
+
+static void write_file(const char *name, const char *text, mode_t mode)
+{
+    write_bytes(name, text, strlen(text), mode);
 }
 
 static void make_folder(const char *name)
@@ -189,6 +194,27 @@ static void scripts_lead_to_their_interpreter(void **state)
     preflight_release(&found);
 }
 
+// The kernel would say that the program does not exist.
+static void a_missing_loader_is_named(void **state)
+{
+    (void)state;
+    struct preflight found;
+    struct err_info info;
+    CLEANUP(strbuf_release) struct strbuf image = {0};
+    assert_int_equal(file_read("/proc/self/exe", SIZE_MAX, &image, &info), ERR_OK);
+    char *loader = memmem(image.data, image.len, LOADER, sizeof(LOADER));
+    assert_non_null(loader);
+    loader[sizeof(LOADER) - 2] = 'x';
+    write_bytes("program", image.data, image.len, 0700);
+    assert_int_equal(check("./program", &found, &info), ERR_NOT_FOUND);
+    assert_int_equal(found.exit_status, 127);
+    char wanted[PATH_BYTES];
+    (void)snprintf(wanted, sizeof(wanted),
+                   "cannot run './program': its dynamic loader '%s' does not exist", loader);
+    assert_string_equal(info.text, wanted);
+    preflight_release(&found);
+}
+
 static void the_loader_s_program_is_examined(void **state)
 {
     (void)state;
@@ -238,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_are_found_as_execvp_does),
         cmocka_unit_test(scripts_lead_to_their_interpreter),
+        cmocka_unit_test(a_missing_loader_is_named),
         cmocka_unit_test(the_loader_s_program_is_examined),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
