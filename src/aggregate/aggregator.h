@@ -33,7 +33,7 @@
 //
 // Context: H, one thread.
 // Failure: ERR_NO_MEMORY and ERR_LIMIT end the recording. The aggregator stays consistent except
-// for the one event that failed.
+// for the one entry that failed.
 #pragma once
 
 #include <stdbool.h>
@@ -76,7 +76,7 @@ struct aggregator_sampling {
     uint64_t unsampled_allocations; // exact
     uint64_t unsampled_bytes;
     uint64_t unsampled_frees;         // of blocks that were not chosen
-    uint64_t sampled_allocations;     // events that stand for several allocations
+    uint64_t sampled_allocations;     // chosen blocks that stand for several
     uint64_t represented_allocations; // allocations that they stand for, themselves excluded
     uint64_t represented_bytes;
     uint64_t max_weight;          // highest sampling weight

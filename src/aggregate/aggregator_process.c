@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "aggregate/aggregator.h"
-#include "base/hash.h"
 #include "base/minmax.h"
 
 static void process_empty(struct aggregator_process *process)

@@ -52,7 +52,7 @@ struct aggregator_process {
     uint32_t settings;        // enum runtime_setting (session/runtime_settings.h)
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
-    // Of threads that keep books (aggregator_book.h):
+    // Of the books of its threads (aggregator_book.h):
     struct u32_vec book_nodes;      // by number of the row; REC_NONE: not defined
     struct u32_vec book_rows;       // likewise; REC_NONE: no allocation yet
     struct u32_vec book_levels;     // by range of numbers: of sampling; REC_NONE: none has a row

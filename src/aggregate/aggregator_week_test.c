@@ -10,8 +10,6 @@
 
 #include <cmocka.h>
 
-#include "base/compiler.h"
-
 enum {
     ROWS = 64,
     STEP_MS = 10000,

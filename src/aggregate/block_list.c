@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/minmax.h"
 #include "base/order.h"
 #include "session/wire.h"

@@ -25,8 +25,8 @@
 //
 // A pass that reads very many stacks at once treats the table as full from a number of entries on,
 // until the rarest can be merged. A new stack in a full table keeps those of its outer frames that
-// are known, and its innermost frame while few others were added. With a list of blocks or events
-// (--blocks) rows keep their numbers, so the table is full from 14 on. No sum changes.
+// are known, and its innermost frame while few others were added. With a list of blocks (--blocks)
+// rows keep their numbers, so the table is full from 14 on. No sum changes.
 // Context: H, one thread; owned by the aggregator. Zeroed: no cap.
 #pragma once
 

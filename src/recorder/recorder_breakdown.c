@@ -137,7 +137,7 @@ struct subject {
     struct living_process living;
     struct map_reading reading;
     struct address_range_vec own;
-    uint64_t listed_changes; // blocks that changed while those of books were listed
+    uint64_t listed_changes; // blocks that changed while they were listed
     uint64_t live_bytes;     // when its map was read
     uint64_t mapped_bytes;
     struct block_words_places *places; // owned; where its blocks have been
@@ -206,8 +206,7 @@ static bool has_backlog(const struct recorder_state *s, bool (*waits)(const stru
     return false;
 }
 
-// Count what the threads had sent by now. A thread that waits for room in its lane has an event
-// that the later ones of other threads wait for, so that may take several passes.
+// Count what the threads had sent by now.
 static void catch_up(struct subject *subject)
 {
     struct recorder_state *s = subject->s;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // recorder_breakdown: the memory snapshots of all processes at one moment, and whether they hold.
 //
-// RSS is of the moment when the kernel writes the map; the live blocks are those of the events that
-// have been read. So the lanes are read once more between the two, and later the snapshots are
+// RSS is of the moment when the kernel writes the map; the words of the live blocks are listed
+// after that. So the lanes are read once more when the map is there, and later the snapshots are
 // judged: if the heap changed much since the map was read, they are doubted.
 // Processes that were attached to are looked at from then on, before they have joined.
 // All that is read of a process is read aside (recorder_reading.c), in three steps: its map; its

@@ -486,7 +486,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         s->end_ms = session_clock_now(&s->clock); // writing the recording may take long
     }
     if (s->drain.process_count > 0) {
-        // Running threads see the end at their next tick and leave their nurseries alone then.
+        // Running threads see the end at their next tick and leave their books alone then.
         // A signal may end the sleep early: what threads held then is read as it is.
         clock_sleep_ns((s->tick_ms + LEAVE_MS) * NS_PER_MS);
     }

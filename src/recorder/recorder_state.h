@@ -172,7 +172,7 @@ struct recorder_state {
     int signal_fd;
     int own_memory; // own_memory.h
     struct words_memory words_memory;
-    bool has_thinned; // live blocks were sampled for lack of memory
+    bool has_thinned; // threads choose blocks for lack of memory
     bool has_merged;  // stacks were merged for lack of memory
     int wait_status;  // of the program; -1 while it runs
     bool has_signals; // they must be restored

@@ -358,8 +358,7 @@ struct lane_header {
     _Alignas(64) struct book_head book; // see there for the writers
     _Atomic uint64_t unknown_frees;     // T: of blocks without a word
 
-    // T: what it has not added to the session's sum, if it keeps a book (book.h). R under the lock
-    // of the book.
+    // T: what it has not added to the session's sum (book.h). R under the lock of the book.
     _Alignas(64) struct sum_part sum_part;
     _Alignas(64) struct lane_answer answer;
 };

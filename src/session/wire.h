@@ -18,7 +18,7 @@
 //   QUERY       number 32, what 8, scope 8 -
 //   GREW           old bytes (56)             slot 24 | size 40
 //   BOOK           see books/book_layout.h
-//   ROW            slot 24, row 24            -
+//   ROW            slot 24, row 24, level 8   -
 //   BLOCK_BORN     address (56)               row 24 | time of birth 40 ; size 64 ; peak 32
 //   BLOCK_FREED    address (56)               row 24 | time of birth 40 ; size 64 ;
 //                                             peak 32 low | time of the free 32 high

@@ -10,7 +10,6 @@
 
 #include "aggregate/aggregator.h"
 #include "base/bucket.h"
-#include "base/compiler.h"
 #include "session/books/block_words.h"
 
 enum {

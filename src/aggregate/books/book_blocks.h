@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// book_blocks: single blocks of threads that keep books (--blocks), on their way to the list of
-// blocks. target/producer/book/block_records.h says what threads send.
+// book_blocks: single blocks that threads report (--blocks), on their way to the list of blocks.
+// target/producer/book/block_records.h says what threads send.
 //
 //   BLOCK_BORN   a block was allocated after peak n       -> block_births
 //   BLOCK_FREED  a block was freed after peak n           -> waits -> block_list, if it was live

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// listed_block: a live block of a process whose threads keep books, as its word says
-// (session/books/block_words.h). Context: H.
+// listed_block: a live block of a process, as its word says (session/books/block_words.h). Context:
+// H.
 #pragma once
 
 #include <stdint.h>

@@ -5,11 +5,12 @@
 // peak gets the next number. A row stores the number of the latest peak when it changes. While the
 // row does not change, its live bytes are its bytes at every peak that follows. So just before its
 // next change, and when the recording is written, the row copies its live bytes into its peak
-// columns if there was a newer peak.
+// columns if there was a newer peak. Entries of books come in no order: what they say of the peak
+// is merged (session/books/peak_share.h).
 //
-// With many rows, the memory of an event (its row, a histogram) is not in the processor's caches.
-// So events are noted first, and some dozens are counted together while the memory for the next
-// ones is fetched. With few rows, runs of events are counted at once.
+// Logs have single events. With many rows, the memory of one (its row, a histogram) is not in the
+// processor's caches. So events are noted first, and some dozens are counted together while the
+// memory for the next ones is fetched. With few rows, runs of events are counted at once.
 //
 // Rows have the layout of the recording; `row_extra` has the table's own data beside each.
 // Memory: 112 bytes a row for both, 6 to 11 to find it, and four a node; cells and cohorts in

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// heap_totals: the rows, sums, time slices and peak of one heap, from events in their order.
+// heap_totals: the rows, sums, time slices and peak of one heap.
 //
 // Every aggregation uses it. heap_totals_allocated and heap_totals_freed count logs whose blocks
-// the caller knows (row, size, birth). The aggregator (aggregator.h) adds processes, threads, live
-// blocks and sampling, and calls the parts of these two.
+// the caller knows (row, size, birth). The aggregator (aggregator.h) adds processes and threads,
+// and the entries of their books, which are in no order: the peak is that of their shared sum.
 //
 //   heap_totals_init ... heap_totals_advance, heap_totals_allocated, heap_totals_freed ...
 //   heap_totals_finish; then rows, series_collect and row_history have what a recording needs
@@ -76,20 +76,18 @@ static inline void heap_totals_lower(struct heap_totals *totals, uint64_t count,
     totals->live_blocks -= count;
 }
 
-// Note that all_bytes are live. Return whether it is a new peak.
-static inline bool heap_totals_note_height(struct heap_totals *totals, uint64_t all_bytes)
+// Note that all_bytes are live: perhaps a new peak.
+static inline void heap_totals_note_height(struct heap_totals *totals, uint64_t all_bytes)
 {
     if (all_bytes > totals->sums.slice_max_bytes) {
         totals->sums.slice_max_bytes = all_bytes;
     }
-    if (all_bytes <= totals->peak_bytes) {
-        return false;
+    if (all_bytes > totals->peak_bytes) {
+        totals->peak_bytes = all_bytes;
+        totals->peak_blocks = totals->live_blocks;
+        totals->peak_time_ms = totals->now_ms;
+        totals->rows.peak_number++;
     }
-    totals->peak_bytes = all_bytes;
-    totals->peak_blocks = totals->live_blocks;
-    totals->peak_time_ms = totals->now_ms;
-    totals->rows.peak_number++;
-    return true;
 }
 
 // Count the allocation of a block by a row of row_table_get.
@@ -98,7 +96,7 @@ heap_totals_allocated(struct heap_totals *totals, uint32_t row, uint64_t size_by
 {
     TRY(row_table_allocated(&totals->rows, row, size_bytes));
     heap_totals_raise(totals, 1, size_bytes);
-    (void)heap_totals_note_height(totals, totals->sums.live_bytes);
+    heap_totals_note_height(totals, totals->sums.live_bytes);
     return ERR_OK;
 }
 

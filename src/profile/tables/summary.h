@@ -24,7 +24,8 @@ struct summary {
     uint64_t events;           // of the whole recording
     uint64_t peak_error_bytes; // the true peak is within peak_bytes +- this; see rec_totals
     uint64_t peak_below_bytes; // but is lower than peak_bytes by at most this
-    // The error in the program's own order: peak_error_bytes without blocks in flight.
+    // The error in the program's own order: peak_error_bytes without the blocks in flight of older
+    // recordings.
     uint64_t peak_order_error_bytes;
     uint64_t peak_time_ms;
     uint64_t peak_rss_bytes;   // of the whole process tree; 0 if never sampled
@@ -46,7 +47,8 @@ uint64_t summary_peak_at_least(const struct summary *summary);
 uint64_t summary_peak_at_most(const struct summary *summary);
 uint64_t summary_peak_order_at_most(const struct summary *summary);
 
-// What the blocks in flight add to the upper bound: what the program's own order leaves out.
+// What the blocks in flight add to the upper bound: what the program's own order leaves out. Only
+// older recordings have any.
 uint64_t summary_peak_flight_bytes(const struct summary *summary);
 
 // Whether `part_bytes` are at least a hundredth of the peak, and so worth a sentence.

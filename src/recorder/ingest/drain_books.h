@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// drain_books: the part of a pass (drain.h) for threads that keep books (target/producer/book):
-// what waits for others, and the shared sum, whose maximum is the peak.
+// drain_books: the part of a pass (drain.h) for the books of threads (target/producer/book): what
+// waits for others, and the shared sum, whose maximum is the peak.
 //
 // The sum has the live bytes of all processes. Threads add theirs. The recorder adds for those that
 // cannot: it adds what a killed thread had not added, and subtracts the blocks of a process that
@@ -26,16 +26,16 @@ enum err drain_books_end_process(struct drain *drain, uint32_t slot) MUST_USE;
 // It has ended: at later peaks than the one at which its blocks left the sum it held nothing.
 void drain_books_ended_process(const struct drain *drain, struct aggregator_process *process);
 
-// List the live blocks of threads that keep books, in the order of their addresses. `goes_on`, or
-// NULL, is called each millisecond, and may drain; if it returns false, the list is left.
+// List the live blocks of a process, in the order of their addresses. `goes_on`, or NULL, is called
+// each millisecond, and may drain; if it returns false, the list is left.
 enum err drain_books_list_blocks(const struct drain *drain,
                                  const struct aggregator_process *process,
                                  bool (*goes_on)(void *context),
                                  void *context,
                                  struct listed_block_vec *out) MUST_USE;
 
-// Return whether such a block of the process has ever begun in a range of its memory; also if that
-// is unknown. *places, at first NULL, is for further ranges at that moment; free it.
+// Return whether a block of the process has ever begun in a range of its memory; also if that is
+// unknown. *places, at first NULL, is for further ranges at that moment; free it.
 bool drain_books_had_blocks(const struct drain *drain,
                             const struct aggregator_process *process,
                             uint64_t start,

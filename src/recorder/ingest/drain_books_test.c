@@ -17,7 +17,6 @@
 
 #include "base/bucket.h"
 #include "base/clock.h"
-#include "base/minmax.h"
 #include "recorder/ingest/test_drain.h"
 #include "session/recorder_wake.h"
 #include "session/stats_query_values.h"

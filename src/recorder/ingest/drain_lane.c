@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/ingest/drain_lane.h"
 
-#include "base/minmax.h"
 #include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_process.h"
 #include "recorder/lanes/lane_counters.h"
@@ -139,7 +138,7 @@ bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane)
         return true;
     }
     if (!lane->is_relieved) {
-        return false; // what was taken of its book earlier was uncounted when this pass began
+        return false; // it has ended since this pass looked at its book
     }
     // Records written after the snapshot are for the next pass.
     if (lane_consumer_refresh(&lane->reader.consumer) != ERR_OK) {

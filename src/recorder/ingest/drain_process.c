@@ -16,9 +16,7 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
-#include "host/text/proc_text.h"
 #include "recorder/ingest/drain_books.h"
-#include "recorder/ingest/drain_names.h"
 #include "recorder/processes/pid_lookup.h"
 
 enum {

@@ -24,7 +24,6 @@
 #include "recorder/ingest/test_drain.h"
 #include "target/preload/process/stats_query.h"
 #include "target/producer/lane_producer.h"
-#include "target/producer/session_join.h"
 
 enum {
     THREADS = 8,

@@ -13,7 +13,6 @@
 
 #include "recorder/ingest/test_books.h"
 #include "recorder/ingest/test_session.h"
-#include "session/books/sampling_level.h"
 #include "session/wire.h"
 
 #define MIB ((uint64_t)1 << 20)

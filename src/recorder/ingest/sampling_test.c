@@ -28,10 +28,8 @@
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/test_session.h"
-#include "session/books/sampling_level.h"
 #include "target/producer/book/block_choice.h"
 #include "target/producer/entry/lane_entry.h"
-#include "target/producer/session_join.h"
 
 enum {
     LANES = 2,

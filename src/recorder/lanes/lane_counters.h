@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // lane_counters: takes the counters of a lane's thread into the aggregator.
 //
-// The thread counts events instead of sending them while its ring has no room for them
-// (target/producer/byte_sampler.h), and while it takes the recorder for dead
-// (target/preload/process/missed_events.h). Its highest sampling level is taken, too.
+// The thread counts there what its book lacks: blocks that it did not choose
+// (target/producer/byte_sampler.h), frees of blocks without a word, and events while it takes the
+// recorder for dead (target/preload/process/missed_events.h). Its highest sampling level is taken,
+// too.
 // Trust: none, see claimed_counter.h.
 // Context: H, the recorder's main thread.
 #pragma once

@@ -73,13 +73,13 @@ struct rss_process {
     const struct u64_vec *stack_pointers;  // of sleeping threads, in order
     const struct foreign_heap *foreign;    // NULL: none
     struct page_source pages;              // read is NULL: none
-    bool is_heap_known;                    // the aggregator has all its live blocks
+    bool is_heap_known;                    // all its live blocks are recorded
     rec_string libc;                       // the module of its libc; 0: unknown
     const struct rec_hook_vec *hooks;      // names allocators; NULL: none
     // Read all wanted pages. Return whether events were counted meanwhile.
     bool (*read_pages)(void *context, struct page_wants *wants);
-    // Return whether a block of the aggregator has ever begun in a range; also if that is unknown.
-    // NULL: it is.
+    // Return whether a recorded block has ever begun in a range; also if that is unknown. NULL: it
+    // is.
     bool (*had_blocks)(void *context, struct address_range range);
     // Each millisecond of a long map or of many blocks, as listed_walk.pause. NULL: no pauses.
     uint64_t (*pause)(void *context);

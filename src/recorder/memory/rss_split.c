@@ -488,7 +488,7 @@ static bool has_blocks_alone(const struct splitting *s, const struct rss_piece *
             strncmp(name, "libc-2.", strlen("libc-2.")) == 0);
 }
 
-// Return the kind of a heap that is only partly in the aggregator.
+// Return the kind of a heap that is only partly recorded.
 static const char *unknown_heap(const struct rss_process *what, const struct rss_piece *piece)
 {
     const uint32_t flags = what->process->record.flags;

@@ -446,7 +446,7 @@ static void lend_tables(struct aggregator_snapshot *s,
     r->frame_count = aggregator->stacks.frames.len;
     r->nodes = aggregator->stacks.nodes.items;
     r->node_count = aggregator->stacks.nodes.len;
-    r->rows = s->rows.len > 0 ? s->rows.items : aggregator->totals.rows.rows.items;
+    r->rows = aggregator->totals.rows.rows.items;
     r->row_count = aggregator->totals.rows.rows.len;
     r->slices = s->slices.items;
     r->slice_count = s->slices.len;
@@ -522,7 +522,6 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
 void aggregator_snapshot_release(struct aggregator_snapshot *snapshot)
 {
     rec_process_vec_release(&snapshot->processes);
-    rec_row_vec_release(&snapshot->rows);
     row_history_release(&snapshot->history);
     rec_slice_vec_release(&snapshot->slices);
     rec_realloc_vec_release(&snapshot->reallocs);

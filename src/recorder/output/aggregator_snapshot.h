@@ -66,8 +66,6 @@ struct aggregator_snapshot_facts {
 struct aggregator_snapshot {
     struct recording recording; // borrows from this object and from the aggregator
     struct rec_process_vec processes;
-    // if their bytes at the peak are scaled; else the aggregator's rows are borrowed
-    struct rec_row_vec rows;
     struct row_history history;
     struct rec_slice_vec slices;
     struct rec_realloc_vec reallocs;

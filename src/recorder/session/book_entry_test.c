@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
-#include "recorder/session/book_reader.h"
 #include "recorder/session/test_lanes.h"
 #include "target/preload/process/stats_query.h"
 #include "target/preload/stacks/stack_dictionary.h"

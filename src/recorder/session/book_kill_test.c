@@ -18,7 +18,6 @@
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
 #include "target/producer/entry/lane_entry.h"
-#include "target/producer/session_join.h"
 
 enum {
 #if defined(__SANITIZE_THREAD__)

@@ -110,7 +110,7 @@ struct rec_totals {
     uint64_t interval_bytes;            // at least one block in so many bytes was recorded at any
                                         // time; 0: unknown
     uint64_t peak_flight_bytes;         // the part of peak_error_bytes that is only blocks between
-                                        // the program and the allocator
+                                        // the program and the allocator; of older recordings
 };
 
 enum rec_process_flags {

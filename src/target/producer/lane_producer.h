@@ -79,7 +79,7 @@ struct lane_producer {
     bool is_given_later;  // the next event is one of a handler, in whose place is a word (book.h)
     uint64_t last_allocated;     // address, if the thread's latest event allocated; else 0
     struct process_words *words; // borrowed; NULL: the thread keeps no book (book/book.h)
-    _Atomic(struct words_region *) *directory; // of `words`; NULL also while scopes are open
+    _Atomic(struct words_region *) *directory; // of `words`; NULL with scopes or --blocks, too
     uint64_t now_ms;                           // of this tick, if it keeps a book
     uint64_t slice_ms;                         // when the recording's slice began
     uint64_t recent_code;                      // births in `fine` from this on are exact, of this

@@ -23,7 +23,6 @@
 #include <sys/syscall.h>
 
 #include "base/compiler.h"
-#include "base/sys.h"
 #include "target/preload/exports/exec_plan.h"
 #include "target/preload/process/confinement.h"
 #include "target/preload/process/process.h"

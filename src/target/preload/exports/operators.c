@@ -187,7 +187,8 @@ enum delete_route {
 };
 
 // Learn an operator's route from the first block that it frees. If the operator has its own, the
-// block is recorded after the fact, which the recorder's pairing by address tolerates.
+// free is counted after the fact. A thread that got the address meanwhile has ended the block's
+// word and counted its free; then that thread's block counts as freed too early.
 static void learn_route(_Atomic enum delete_route *route, void *block)
 {
     const enum delete_route seen = record_last_freed() == (uintptr_t)block ? ROUTE_FREE : ROUTE_OWN;

@@ -49,7 +49,7 @@ struct process_page {
     _Atomic uint64_t mappings;  // number of changes of its mappings so far
     uint64_t left_generation;   // `generation` when the process left the session
     uint64_t back_generation;   // when it came back last; 0: never
-    struct process_words words; // of its blocks, in a session of books
+    struct process_words words; // of its blocks
     bool has_looked;            // for the session, and then
     bool was_in;                // process_entry_is_in
 };

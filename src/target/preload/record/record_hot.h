@@ -2,9 +2,9 @@
 // record_hot: record_alloc and record_free, inline for the most frequent hooks.
 //
 // The inline part handles most events: the hook is not nested, everything is recorded, the stack is
-// the last one, the clock has not moved, and there is room. It makes no call, so the hook saves no
-// registers for it. All other work is in record.c, in a call after which the caller needs none of
-// its variables; it begins where the inline part stopped.
+// the last one, the clock has not moved, and the book counts it (book_try.h). It makes no call, so
+// the hook saves no registers for it. All other work is in record.c, in a call after which the
+// caller needs none of its variables; it begins where the inline part stopped.
 //
 // It reads the words of any stack (target/unwind/walk/fast_path.h), so compile it without
 // AddressSanitizer. Context: T, as record.h.

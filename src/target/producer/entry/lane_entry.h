@@ -88,7 +88,7 @@ static inline void lane_pass(struct lane_producer *p, uint64_t address, uint64_t
     lane_forget_latest(p);
 }
 
-// Tell the recorder that the next allocation is a realloc that grows a block of old_bytes.
+// Tell the recorder that a realloc of the stack in `slot` has grown a block of old_bytes.
 MUST_USE static inline bool
 lane_send_growth(struct lane_producer *p, uint64_t old_bytes, uint64_t bytes, uint32_t slot)
 {

@@ -5,7 +5,6 @@
 
 #include "base/sys.h"
 #include "target/producer/book/book.h"
-#include "target/producer/session_join.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
 enum {

@@ -10,9 +10,9 @@
 // Order. A program cannot free a block before its malloc returned, and an allocator cannot give an
 // address away again before its free was called. A put comes before the malloc returns, a take
 // before the free is called. So whatever threads access the word of a live block do so one after
-// the other, and plain loads and stores pair each free with its block, exactly: there is no lock,
-// no stamp, no owner. (A program that hands a block over by a relaxed store has a race by the
-// letter. The fence after a put makes the word precede the block even then.)
+// the other, and plain loads and stores pair each free with its block, exactly: there is no lock
+// and no owner. (A program that hands a block over by a relaxed store has a race by the letter. The
+// fence after a put makes the word precede the block even then.)
 //
 // Stale words. A block that is freed past the hooks leaves its word behind. A put ends, that is
 // removes and returns, the word in its own place and the words of all tables that start at exactly
