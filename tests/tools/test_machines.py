@@ -23,6 +23,7 @@ def test_each_entry_runs_there_or_has_a_reason():
     (["unit.a", "cli.x"], ["^cli"], []),
     (["unit.a", "cli"], [], ["cli is in no list of tests/machines/aarch64"]),
     (["unit.a"], ["^cli"], ["entries_left_out: ^cli is no entry"]),
+    (["unit.a"], [r"^viewer\.", r"^grafana\.", "^unit.viewer$"], []),  # as in a build without npm
 ])
 def test_what_is_wrong_is_said(names, left_out, wrong):
     assert check_entries.wrong_entries(names, [r"^unit\."], left_out) == wrong

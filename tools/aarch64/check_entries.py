@@ -5,13 +5,15 @@
 usage: tools/aarch64/check_entries.py BUILD
 
 BUILD is a build for x86-64 with tests. tests/machines/aarch64 has the lists, regular expressions for ctest. Each of
-BUILD's entries is in `entries`, `entries_long` or, with a reason above its group, in `entries_left_out`. Prints what is
-wrong; the status is 0 if nothing is.
+BUILD's entries is in `entries`, `entries_long` or, with a reason above its group, in `entries_left_out`; and each of the
+latter leaves out an entry, but for those of the viewer, which a build without npm has not (tests/viewer/CMakeLists.txt).
+Prints what is wrong; the status is 0 if nothing is.
 """
 import pathlib
 import re
 import sys
 
+NEEDS_NPM = re.compile(r"viewer|grafana")
 LISTS = pathlib.Path(__file__).resolve().parents[2] / "tests/machines/aarch64"
 
 
@@ -41,7 +43,7 @@ def wrong_entries(names, listed, left_out):
 
     wrong = [f"{name} is in no list of tests/machines/aarch64" for name in names if not has(listed + left_out, name)]
     return wrong + [f"entries_left_out: {pattern} is no entry" for pattern in left_out
-                    if not any(has([pattern], name) for name in names)]
+                    if not NEEDS_NPM.search(pattern) and not any(has([pattern], name) for name in names)]
 
 
 def main():
