@@ -301,7 +301,7 @@ def test_a_failure_delays_and_loses_nothing(reaction, scratch):
 def test_the_reason_is_that_of_the_last_answer(scratch):
     """And not that time was up in the request at the end, to which no answer came."""
     with Collector([answer(500, "Retry-After: 60")], then=stall) as collector, \
-            Pushing(scratch / "c.cairn", collector.url, timeout="4s") as c:
+            Pushing(scratch / "c.cairn", collector.url, timeout="15s") as c:
         c.ctl("checkpoint")
         collector.wait_for("requests", 1)
         _, said = c.end_saying()
