@@ -233,7 +233,7 @@ MAPPING = """import mmap, os, resource, sys
 if len(sys.argv) > 1:
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 child = os.fork()
-mmap.mmap(-1, 3 << 30)
+mmap.mmap(-1, 3 << 30, mmap.MAP_PRIVATE, mmap.PROT_READ)
 sys.exit(child != 0 and os.waitpid(child, 0)[1] != 0)
 """
 
