@@ -21,7 +21,7 @@
 #include "base/test_support/open_files.h"
 #include "session/recorder_wake.h"
 
-#define DEADLINE_MS 20000
+#define DEADLINE_MS 60000
 #define HAMMER_MS   700
 
 struct fixture {
