@@ -290,16 +290,31 @@ static MUST_USE enum err read_entries_at(int fd, uint64_t offset, struct word_bl
     return ERR_OK;
 }
 
+// Return where in the file the entries of a process begin; 0: it has none.
+static uint64_t entries_offset(const struct listing *l, uint32_t process)
+{
+    for (uint32_t i = 0; i < WORDS_REGIONS_MAX; i++) {
+        // The copy is private.
+        const uint64_t note = atomic_load_explicit(&l->file.regions[i], memory_order_relaxed);
+        if (note == words_region_note(process, ENTRY_PLACE)) {
+            return l->base + words_region_offset(i);
+        }
+    }
+    return 0;
+}
+
 // Read the entries of a process.
 static MUST_USE enum err read_entries(struct listing *l, uint32_t process)
 {
-    for (uint32_t i = 0; i < WORDS_REGIONS_MAX; i++) {
-        const uint64_t note = atomic_load_explicit(&l->file.regions[i], memory_order_relaxed);
-        if (note == words_region_note(process, ENTRY_PLACE)) {
-            return read_entries_at(l->fd, l->base + words_region_offset(i), &l->entries);
-        }
-    }
-    return ERR_OK;
+    const uint64_t offset = entries_offset(l, process);
+    return offset != 0 ? read_entries_at(l->fd, offset, &l->entries) : ERR_OK;
+}
+
+// Return whether any block of a process has had an entry; also if that is unknown.
+static bool has_entries(const struct listing *l, uint32_t process)
+{
+    const uint64_t offset = entries_offset(l, process);
+    return offset != 0 && next_data(l->fd, offset, 0, ENTRY_BYTES_ALL) < ENTRY_BYTES_ALL;
 }
 
 // Find the regions of a process and return their number. A place that is there twice counts once.
@@ -361,6 +376,7 @@ enum err block_words_list(int words_fd,
 
 struct block_words_places {
     int fd;
+    bool has_entries; // these do not say where blocks were that have been freed
     uint32_t region_count;
     struct region regions[WORDS_REGIONS_MAX]; // of the process, by address
 };
@@ -376,8 +392,10 @@ enum err block_words_places_open(int words_fd,
         free(places);
         return l == NULL || places == NULL ? ERR_NO_MEMORY : ERR_IO;
     }
+    l->fd = words_fd;
     l->base = base;
     places->fd = words_fd;
+    places->has_entries = has_entries(l, process);
     places->region_count = find_regions(l, process);
     memcpy(places->regions, l->regions, places->region_count * sizeof(l->regions[0]));
     *out = places;
@@ -418,6 +436,9 @@ static bool has_any(int fd, const struct region *region, uint64_t start, uint64_
 
 bool block_words_places_any(const struct block_words_places *places, uint64_t start, uint64_t end)
 {
+    if (places->has_entries) {
+        return true;
+    }
     for (uint32_t i = 0; i < places->region_count; i++) {
         const struct region *region = places->regions + i;
         const uint64_t from = max_u64(start, region->address);

@@ -42,8 +42,8 @@ MUST_USE enum err block_words_list(int words_fd,
                                    const struct block_words_visitor *visitor,
                                    struct err_info *info);
 
-// Where a process has had blocks with words so far: where it has not, an allocator has something of
-// its own.
+// Where a process has had blocks so far: where it has not, an allocator has something of its own.
+// Entries (block_entries.h) do not say it: once a block has had one, blocks may have been anywhere.
 struct block_words_places;
 
 // Find the regions of `process`, as above. ERR_NO_MEMORY, ERR_IO.
@@ -53,5 +53,5 @@ MUST_USE enum err block_words_places_open(int words_fd,
                                           struct block_words_places **out);
 void block_words_places_free(struct block_words_places *places);
 
-// Return whether a block has begun in the pages of a range; also if they cannot be read.
+// Return whether a block has begun in the pages of a range; also if that is unknown.
 bool block_words_places_any(const struct block_words_places *places, uint64_t start, uint64_t end);

@@ -308,6 +308,30 @@ static void places_are_where_blocks_have_been(void **state)
     (void)close(fd);
 }
 
+// A block with an entry may have been anywhere, also in a process that has no words at all.
+static void places_of_entries_are_unknown(void **state)
+{
+    (void)state;
+    static const struct word_block block = {
+        .address = 0x10000000 + 0x5010, .size_bytes = 40, .row = 1};
+    int fd = words_file_new();
+    struct process_words *words = open_words(&fd, 1, NULL);
+    struct block_words_places *places = NULL;
+    assert_int_equal(block_words_places_open(fd, 0, 1, &places), ERR_OK);
+    assert_false(block_words_places_any(places, 0, UINT64_MAX));
+    block_words_places_free(places);
+    struct word_block taken;
+    assert_true(entries_put(words, &block));
+    assert_true(entries_take(words, block.address, &taken));
+    assert_int_equal(block_words_places_open(fd, 0, 1, &places), ERR_OK);
+    assert_true(block_words_places_any(places, 0x10000000, 0x10010000));
+    block_words_places_free(places);
+    assert_int_equal(block_words_places_open(fd, 0, 2, &places), ERR_OK); // another process
+    assert_false(block_words_places_any(places, 0, UINT64_MAX));
+    block_words_places_free(places);
+    (void)close(fd);
+}
+
 static void write_random(int fd, uint64_t offset, uint64_t count, uint64_t *random)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -378,6 +402,7 @@ int main(void)
         cmocka_unit_test(others_are_served_between_chunks),
         cmocka_unit_test(entries_are_listed_in_order),
         cmocka_unit_test(places_are_where_blocks_have_been),
+        cmocka_unit_test(places_of_entries_are_unknown),
         cmocka_unit_test(a_scribbled_file_is_listed_within_bounds),
         cmocka_unit_test(a_short_file_is_an_error),
     };
