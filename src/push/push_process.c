@@ -30,7 +30,8 @@ struct push {
     struct pusher pusher;
     struct http_client *client;
     int channel;
-    uint64_t end_ms; // when to give up; UINT64_MAX while the recorder runs
+    bool has_trouble; // report->failure is of now: no request has succeeded since
+    uint64_t end_ms;  // when to give up; UINT64_MAX while the recorder runs
 };
 
 // Return whether time is up. It begins to run when the recorder has ended, also in the middle of a
@@ -73,14 +74,16 @@ send_entry(void *context, struct bytes entry, bool is_smaller, struct http_answe
                                          .is_cancelled = is_too_late,
                                          .owner = push};
     const enum err err = http_client_send(push->client, &request, answer, &problem);
-    if (err == ERR_OK && (answer->status < 200 || answer->status >= 300)) {
+    const bool is_taken = err == ERR_OK && answer->status >= 200 && answer->status < 300;
+    if (err == ERR_OK && !is_taken) {
         (void)err_set(&problem, ERR_IO, "the collector answered with status %u", answer->status);
     }
     // A request at the end of the recorder may only lack time: an earlier reason says more.
-    const bool is_reason = err == ERR_OK || push->end_ms == UINT64_MAX || failure->text[0] == '\0';
+    const bool is_reason = err == ERR_OK || push->end_ms == UINT64_MAX || !push->has_trouble;
     if (problem.text[0] != '\0' && is_reason) {
         *failure = problem;
     }
+    push->has_trouble = !is_taken && failure->text[0] != '\0';
     return err == ERR_INVALID ? ERR_IO : err; // ERR_INVALID says that the entry is not ours
 }
 
@@ -97,6 +100,7 @@ static void collect_profiles(struct push *push)
     if (err != ERR_OK && err != ERR_NOT_FOUND) {
         info.code = err;
         (void)err_set(&push->report->failure, err, "%s", err_text(&info)); // for the end
+        push->has_trouble = true;
         push->pusher.spool.lost_count++;
     }
     (void)malloc_trim(0); // most of the time it only waits

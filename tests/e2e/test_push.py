@@ -308,6 +308,15 @@ def test_the_reason_is_that_of_the_last_answer(scratch):
     assert said.endswith(": the collector answered with status 500\n"), said
 
 
+def test_a_trouble_that_is_over_is_no_reason(scratch):
+    with Collector([answer(500), answer(200)], then=stall) as collector, \
+            Pushing(scratch / "c.cairn", collector.url, timeout="4s") as c:
+        c.ctl("checkpoint")
+        collector.wait_for("requests", 2)
+        _, said = c.end_saying()
+    assert "--push: " in said and "status 500" not in said, said
+
+
 def test_a_redirection_is_not_followed(scratch):
     auth = scratch / "auth"
     auth.write_text("secret\n")
