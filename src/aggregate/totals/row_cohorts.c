@@ -53,15 +53,14 @@ static bool is_possible(int64_t blocks, int64_t bytes)
 }
 
 // Take blocks of the step's last cohort for the next step. A cohort has blocks of several sizes: of
-// a part of it the mean size is taken, or what the step's live blocks lack. What is left without
-// bytes goes at once: it may be billions of blocks.
+// a part of it the mean size is taken, or what the step's live blocks lack.
 static enum err move_last(struct row_cohorts *made, uint32_t step)
 {
     struct rec_cohort *last = made->step.items + made->step.len - 1;
     struct rec_cohort moved = *last;
     const uint64_t lacking = made->blocks[step] < 0 ? (uint64_t)-made->blocks[step] : 1;
-    const uint64_t lacking_bytes = made->bytes[step] < 0 ? (uint64_t)-made->bytes[step] : 0;
-    if (lacking < last->blocks && (lacking_bytes == 0 || last->bytes > 0)) {
+    if (lacking < last->blocks) {
+        const uint64_t lacking_bytes = made->bytes[step] < 0 ? (uint64_t)-made->bytes[step] : 0;
         const uint64_t mean_bytes = share_u64(last->bytes, lacking, last->blocks);
         moved.blocks = (uint32_t)lacking;
         moved.bytes = min_u64(last->bytes, max_u64(mean_bytes, lacking_bytes));

@@ -174,33 +174,10 @@ static void cells_and_cohorts_say_the_same(void **state)
     free(made);
 }
 
-// The large block was counted late. Each block of the other cohort would be moved by itself.
-static void billions_of_blocks_take_no_time(void **state)
-{
-    (void)state;
-    enum {
-        MANY = 1 << 30
-    };
-    static struct drawn d;
-    CLEANUP(rec_cohort_vec_release) struct rec_cohort_vec cohorts = {0};
-    struct row_cohorts *made = calloc(1, sizeof(*made));
-    assert_non_null(made);
-    draw(&d, 1000, 1, 2, 5);
-    draw(&d, 100, 1, 1, 9);
-    d.freed[1].blocks = MANY;
-    d.cells[1].allocations = MANY;
-    d.cells[9].frees = MANY;
-    make(&d, made, &cohorts);
-    assert_true(cohorts.len < 10 && made->late.cap < 100);
-    row_cohorts_release(made);
-    free(made);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_block_leaves_no_bytes_without_a_block),
-        cmocka_unit_test(billions_of_blocks_take_no_time),
         cmocka_unit_test(cells_and_cohorts_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
