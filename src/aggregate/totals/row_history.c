@@ -1,12 +1,104 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/totals/row_history.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/totals/row_cohorts.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+
+// The live blocks of one row by step of birth. A step is 1 << cohort_shift slices. Outside of
+// [first, end) everything is zero.
+struct survivors {
+    uint32_t first;
+    uint32_t end;
+    int64_t blocks[SERIES_SLICES_MAX];
+    int64_t bytes[SERIES_SLICES_MAX];
+};
+
+static void clear_survivors(struct survivors *alive)
+{
+    for (uint32_t i = alive->first; i < alive->end; i++) {
+        alive->blocks[i] = 0;
+        alive->bytes[i] = 0;
+    }
+    alive->first = SERIES_SLICES_MAX;
+    alive->end = 0;
+}
+
+static void add_survivors(struct survivors *alive, uint32_t step, int64_t blocks, int64_t bytes)
+{
+    alive->blocks[step] += blocks;
+    alive->bytes[step] += bytes;
+    alive->first = min_u64(alive->first, step);
+    alive->end = step < alive->end ? alive->end : step + 1;
+}
+
+// One row's part in the making of all cohorts.
+struct row_part {
+    uint32_t row;
+    uint32_t shift; // of cohorts
+    const struct rec_cell *cells;
+    size_t cell_count;
+    const struct rec_cohort *freed; // sorted
+    size_t freed_count;
+};
+
+static void find_survivors(const struct row_part *part, struct survivors *alive)
+{
+    clear_survivors(alive);
+    for (size_t i = 0; i < part->cell_count; i++) {
+        const struct rec_cell *cell = part->cells + i;
+        add_survivors(alive, cell->slice >> part->shift, (int64_t)(cell->allocations - cell->frees),
+                      (int64_t)(cell->allocated_bytes - cell->freed_bytes));
+    }
+    for (size_t i = 0; i < part->freed_count; i++) {
+        const struct rec_cohort *cohort = part->freed + i;
+        add_survivors(alive, cohort->freed_slice, cohort->blocks, (int64_t)cohort->bytes);
+        add_survivors(alive, cohort->born_slice, -(int64_t)cohort->blocks, -(int64_t)cohort->bytes);
+    }
+    // A record that was read late was counted in a later slice than its birth.
+    for (uint32_t i = alive->first; i + 1 < alive->end; i++) {
+        if (alive->blocks[i] < 0 || alive->bytes[i] < 0) {
+            alive->blocks[i + 1] += alive->blocks[i];
+            alive->bytes[i + 1] += alive->bytes[i];
+            alive->blocks[i] = 0;
+            alive->bytes[i] = 0;
+        }
+    }
+}
+
+static enum err push_alive(const struct row_part *part,
+                           const struct survivors *alive,
+                           uint32_t born,
+                           struct rec_cohort_vec *out)
+{
+    const int64_t blocks = alive->blocks[born];
+    if (blocks <= 0) {
+        return ERR_OK;
+    }
+    return rec_cohort_vec_push(
+        out, (struct rec_cohort){.row = part->row,
+                                 .born_slice = born << part->shift,
+                                 .freed_slice = REC_NONE, // sorts behind all slices
+                                 .blocks = blocks < UINT32_MAX ? (uint32_t)blocks : UINT32_MAX,
+                                 .bytes = (uint64_t)alive->bytes[born]});
+}
+
+static enum err
+push_cohorts(const struct row_part *part, const struct survivors *alive, struct rec_cohort_vec *out)
+{
+    size_t at = 0;
+    for (uint32_t born = alive->first; born < alive->end; born++) {
+        for (; at < part->freed_count && part->freed[at].born_slice == born; at++) {
+            struct rec_cohort cohort = part->freed[at];
+            cohort.born_slice <<= part->shift;
+            cohort.freed_slice <<= part->shift;
+            TRY(rec_cohort_vec_push(out, cohort));
+        }
+        TRY(push_alive(part, alive, born, out));
+    }
+    return ERR_OK;
+}
 
 static bool is_listed(const struct row_table *table, uint32_t row)
 {
@@ -54,23 +146,12 @@ static enum err add_cells(struct row_history *h, struct row_part *part)
     return ERR_OK;
 }
 
-static void free_cohorts(struct row_cohorts **made)
-{
-    if (*made != NULL) {
-        row_cohorts_release(*made);
-        free(*made);
-    }
-}
-
 static enum err make_cohorts(struct row_history *h)
 {
     CLEANUP(rec_cohort_vec_release) struct rec_cohort_vec freed = {0};
-    CLEANUP(free_cohorts) struct row_cohorts *made = calloc(1, sizeof(*made));
     const struct row_table *table = h->table;
+    struct survivors alive = {0};
     size_t at = 0;
-    if (made == NULL) {
-        return ERR_NO_MEMORY;
-    }
     TRY(cohort_table_collect(&h->table->cohorts, &freed));
     TRY(rec_cell_vec_reserve(&h->listed, cell_table_count(&table->cells)));
     for (uint32_t row = 0; row < table->rows.len; row++) {
@@ -81,7 +162,8 @@ static enum err make_cohorts(struct row_history *h)
         }
         if (part.freed_count > 0 || !has_no_cohorts(table, row)) {
             TRY(add_cells(h, &part));
-            TRY(row_cohorts_add(made, &part, &h->cohorts));
+            find_survivors(&part, &alive);
+            TRY(push_cohorts(&part, &alive, &h->cohorts));
         }
     }
     return ERR_OK;

@@ -6,8 +6,10 @@
 // row at a time when the writer asks for them. Two tables are kept whole. Cohorts cannot be counted
 // without being made, and the few cohorts of freed blocks must be sorted. Cells of rows with
 // several cells are needed three times and are scattered in memory: the copy is as large as they
-// are, bounded by their limits. The row table is borrowed and must not change meanwhile; a forked
-// copy of the recorder has its own.
+// are, bounded by their limits. The live blocks of a row and a slice are the blocks allocated in
+// it, minus those of them freed in it (all freed in it, except those born before), minus those of
+// them freed later. So cohorts of live blocks are stored nowhere. The row table is borrowed and
+// must not change meanwhile; a forked copy of the recorder has its own.
 // Context: H, one thread.
 // Failure: ERR_NO_MEMORY.
 #pragma once
