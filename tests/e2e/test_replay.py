@@ -73,4 +73,8 @@ def test_a_replay_of_all_blocks_gives_the_recording(record, threads, env, option
         assert int(before[-1]["live_bytes"]) == replayed["allocated_bytes"] - replayed["freed_bytes"]
     for begin_ms, end_ms in [(ends[0], ends[3]), (ends[1], ends[6]), (ends[3], ends[9]), (0, ends[7])]:
         found = recording.report_of("--time", f"{begin_ms}ms..{end_ms}ms")["totals"]
-        assert {cost: found[cost] for cost in COSTS} == replay(blocks, begin_ms, end_ms), (begin_ms, end_ms)
+        replayed = replay(blocks, begin_ms, end_ms)
+        # Which of two blocks was counted in the slice after its birth is not known, only that one was.
+        unsure_bytes = 2 * max(block["size_bytes"] for block in blocks)
+        assert abs(found["freed_bytes"] - replayed.pop("freed_bytes")) <= unsure_bytes, (begin_ms, end_ms)
+        assert {cost: found[cost] for cost in replayed} == replayed, (begin_ms, end_ms)

@@ -161,6 +161,7 @@ def test_a_state_that_cannot_be_kept_is_said_and_recording_goes_on(scratch):
     folder.mkdir()
     with Conversation(folder / "c.cairn", ON_REQUEST) as c:
         c.do("a 2 10")
+        c.status()  # so it can be asked: its socket is opened while the program runs already
         folder.rename(scratch / "elsewhere")
         assert "No such file" in ctl(c.process.pid, "rotate", status=1)
         (scratch / "elsewhere").rename(folder)
