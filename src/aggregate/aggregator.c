@@ -19,7 +19,6 @@ enum err aggregator_note_stop(struct aggregator *aggregator, struct aggregator_s
 enum err aggregator_complete_rows(struct aggregator *aggregator)
 {
     struct row_table *table = &aggregator->totals.rows;
-    TRY(row_table_count(table));
     for (uint32_t i = 0; i < table->rows.len; i++) {
         const struct rec_thread *thread =
             aggregator->threads.threads.items + table->rows.items[i].thread;

@@ -171,7 +171,6 @@ static enum err count_entry(struct aggregator *aggregator,
     struct row_table *table = &aggregator->totals.rows;
     const uint32_t row = aggregator_book_row_of(process, entry->row);
     const struct sums sums = sums_of(entry);
-    TRY(row_table_count(table));
     *out = row != REC_NONE && can_count(table->rows.items + row, &sums);
     if (!*out) {
         return ERR_OK;

@@ -383,9 +383,6 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
             i++;
             continue;
         }
-        if (!lane->is_corrupt && lane->reader.taken.len > 0) { // they precede what it has now
-            TRY(drain_lane_run(drain, lane, clock_ms));
-        }
         if (!lane->is_corrupt) {
             TRY(drain_lane_take(drain, lane, false));
         }
@@ -450,7 +447,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     TRY(begin_round(drain, is_last, &has_unread));
     const uint64_t complete_tick = complete_tick_of_pass(drain);
     TRY(read_lanes(drain));
-    if (is_last) { // threads whose earlier blocks were uncounted hold others
+    if (is_last) { // and what threads have sent meanwhile
         bool has_more = false;
         TRY(begin_round(drain, true, &has_more));
         TRY(read_lanes(drain));

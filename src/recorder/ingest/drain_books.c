@@ -139,7 +139,6 @@ list_ending(struct drain *drain, const struct aggregator_process *process, bool 
     }
     struct ending ending = {
         .aggregator = aggregator, .process = process, .was_at_peak = was_at_peak};
-    TRY(row_table_count(&aggregator->totals.rows));
     book_blocks_end_process(aggregator, process);
     enum err err = block_shares_of(aggregator->blocks->list, process->live_blocks, &ending.shares);
     const struct block_words_visitor visitor = {

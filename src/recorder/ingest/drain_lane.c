@@ -73,9 +73,6 @@ bool drain_lane_is_deserted(const struct drain *drain, const struct drain_lane *
 enum err drain_lane_relieve(struct drain *drain, struct drain_lane *lane, bool is_last)
 {
     struct lane_header *header = lane->reader.consumer.lane;
-    if (lane->reader.taken.len > 0) {
-        return ERR_OK; // what was taken before is still uncounted
-    }
     lane->unsent_since_ms = UINT64_MAX;
     if (lane->is_corrupt || lane->is_relieved) {
         return ERR_OK;
@@ -109,7 +106,7 @@ bool drain_lane_is_in_event(const struct drain_lane *lane)
     struct lane_header *header = lane->reader.consumer.lane;
     // Acquire: pairs with the thread's releases before it slept, and with record_no_deferred.
     return atomic_load_explicit(&header->unsent_of_handlers, memory_order_acquire) != 0 ||
-           lane->reader.taken.len > 0 || lane_reader_has_unread(&lane->reader) ||
+           lane_reader_has_unread(&lane->reader) ||
            atomic_load_explicit(&header->producer_waiting, memory_order_acquire) != 0 ||
            atomic_load_explicit(&header->write_pos, memory_order_acquire) !=
                lane->reader.consumer.write_pos;
@@ -117,8 +114,8 @@ bool drain_lane_is_in_event(const struct drain_lane *lane)
 
 bool drain_lane_may_rest(const struct drain *drain, struct drain_lane *lane)
 {
-    const bool is_idle = lane->unsent_since_ms == UINT64_MAX && lane->reader.taken.len == 0 &&
-                         lane->reader.query.number == 0 && !lane_reader_has_unread(&lane->reader);
+    const bool is_idle = lane->unsent_since_ms == UINT64_MAX && lane->reader.query.number == 0 &&
+                         !lane_reader_has_unread(&lane->reader);
     lane->busy_ms = is_idle ? lane->busy_ms : drain->clock_ms;
     return book_reader_is_kept(lane->reader.consumer.lane) && !lane->is_corrupt &&
            !drain_lane_is_deserted(drain, lane) && drain->clock_ms >= lane->busy_ms + REST_AFTER_MS;

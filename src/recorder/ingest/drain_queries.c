@@ -49,7 +49,6 @@ static MUST_USE enum err find_values(struct aggregator *aggregator,
         TRY(aggregator_begin_scope(aggregator, &reader->thread, query->scope));
         return ERR_OK;
     }
-    TRY(row_table_count(&aggregator->totals.rows));
     add_up(aggregator, &reader->thread, query->what != STATS_QUERY_THREAD, values);
     return ERR_OK;
 }
