@@ -26,8 +26,8 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 
-// The stacks of one lane by slot, or those that the rows of a process's books have by number: their
-// nodes and rows, or REC_NONE. Borrowed. NULL: they have no rows.
+// The stacks of a lane by slot, or those of a process's books by the number of their row. An
+// element is REC_NONE if there is no stack. Borrowed. `rows` is NULL if the stacks have no rows.
 struct stack_slots {
     struct u32_vec *nodes;
     struct u32_vec *rows;

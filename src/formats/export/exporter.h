@@ -83,7 +83,7 @@ struct export_view {
     struct selection selection;           // owned
     struct call_tree tree;                // owned; top-down, by location, with inclusive costs;
                                           // empty for an exporter that is flat
-    enum call_tree_frames frames;         // of `tree`, and of those that the exporter builds
+    enum call_tree_frames frames;         // which ones trees of the export have
     enum cost cost;                       // COST_COUNT: unspecified
     enum cost usual_cost;                 // `cost`, or the first known default cost
     enum export_moment moment;            // at the peak or at the end
