@@ -3,15 +3,18 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
@@ -20,6 +23,8 @@ enum {
     BACKLOG = 1024, // clients beyond it would try again after a second
     HOST_MAX_BYTES = 256,
     OWNER_ONLY = 0177, // the permissions that a socket's file does not get
+    LOCK_PATIENCE_MS = 5000,
+    LOCK_STEP_MS = 2,
 };
 
 // Return whether a process listens on the socket's file.
@@ -28,6 +33,28 @@ static bool is_served(const struct sockaddr_un *address)
     CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     return fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
            errno != ECONNREFUSED;
+}
+
+// Lock the folder of a socket's file, so that no two of cairn's processes look at the file, replace
+// it and listen at once: a socket that is bound and not listened on yet looks like a dead one.
+// Return the lock, or -1 where there is none, or where it is another program's.
+static int lock_folder(const char *path)
+{
+    CLEANUP(strbuf_release) struct strbuf folder = {0};
+    strbuf_append(&folder, path, (size_t)(path_file_name(path) - path));
+    strbuf_append_char(&folder, '.');
+    int fd = strbuf_result(&folder) == ERR_OK
+                 ? open(strbuf_text(&folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                 : -1;
+    const uint64_t end_ms = clock_monotonic_ms() + LOCK_PATIENCE_MS;
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK || clock_monotonic_ms() >= end_ms) {
+            fd_closep(&fd);
+            return -1;
+        }
+        clock_sleep_ns(LOCK_STEP_MS * NS_PER_MS);
+    }
+    return fd;
 }
 
 static MUST_USE enum err
@@ -41,6 +68,8 @@ open_unix(const char *path, struct listener *listener, struct err_info *info)
                        sizeof(address.sun_path) - 1);
     }
     memcpy(address.sun_path, path, len);
+    CLEANUP(fd_closep) int lock = lock_folder(path);
+    (void)lock; // held until the end
     if (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) && !is_served(&address)) {
         (void)unlink(path); // else bind says why
     }

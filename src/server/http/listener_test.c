@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -102,12 +103,79 @@ static void a_unix_socket_is_private_and_removed_by_its_owner_only(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+enum {
+    STARTERS = 4,
+    RACES = 100,
+};
+
+// Listen once `start` is closed, tell whether that worked, and keep on until `end` is closed.
+static void compete(const char *path, const int start[2], const int told[2], const int end[2])
+{
+    char byte = 0;
+    struct listener listener = {.fd = -1};
+    struct err_info info = {0};
+    (void)close(start[1]);
+    (void)close(end[1]);
+    (void)!read(start[0], &byte, 1);
+    const bool listens = listener_open(path, &listener, &info) == ERR_OK;
+    (void)!write(told[1], listens ? "1" : "0", 1);
+    (void)!read(end[0], &byte, 1);
+    _exit(0); // its socket's file stays, dead
+}
+
+// Let some start at once, and return how many listen.
+static int race(const char *path)
+{
+    int start[2];
+    int told[2];
+    int end[2];
+    int listening = 0;
+    assert_int_equal(pipe(start) | pipe(told) | pipe(end), 0);
+    for (int i = 0; i < STARTERS; i++) {
+        const pid_t child = fork();
+        assert_int_not_equal(child, -1);
+        if (child == 0) {
+            compete(path, start, told, end);
+        }
+    }
+    (void)close(start[1]);
+    for (int i = 0; i < STARTERS; i++) {
+        char answer = 0;
+        assert_int_equal(read(told[0], &answer, 1), 1);
+        listening += answer == '1';
+    }
+    (void)close(end[1]);
+    for (int i = 0; i < STARTERS; i++) {
+        assert_int_not_equal(wait(NULL), -1);
+    }
+    const int rest[] = {start[0], told[0], told[1], end[0]};
+    for (size_t i = 0; i < ARRAY_LEN(rest); i++) {
+        (void)close(rest[i]);
+    }
+    return listening;
+}
+
+static void of_several_that_start_at_once_one_listens(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/listener.XXXXXX";
+    char path[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/socket", folder);
+    for (int i = 0; i < RACES; i++) { // all but the first find a dead socket
+        assert_int_equal(race(path), 1);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_address_is_refused),
         cmocka_unit_test(a_tcp_socket_has_its_port_and_its_reach),
         cmocka_unit_test(a_unix_socket_is_private_and_removed_by_its_owner_only),
+        cmocka_unit_test(of_several_that_start_at_once_one_listens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
