@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -53,6 +54,38 @@ static enum err check_program(struct recorder_state *s,
     return err;
 }
 
+static size_t folder_len(const struct strbuf *path)
+{
+    return path->len - strlen(path_file_name(strbuf_text(path)));
+}
+
+// Name the recording of a process.
+static enum err name_output(struct recorder_state *s, pid_t pid, struct err_info *info)
+{
+    const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    strbuf_clear(&s->output);
+    return callbacks->output_path(callbacks->context, (uint32_t)pid, &s->output, info);
+}
+
+// Name the recording of the program, which runs. It may have moved the folder: the place that was
+// found before counts.
+static enum err name_final_output(struct recorder_state *s, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf before = {0};
+    strbuf_append(&before, strbuf_text(&s->output), folder_len(&s->output));
+    TRY(strbuf_result(&before));
+    TRY(name_output(s, s->program.pid, info));
+    const char *name = path_file_name(strbuf_text(&s->output));
+    if (before.len == folder_len(&s->output) &&
+        memcmp(strbuf_text(&before), strbuf_text(&s->output), before.len) == 0) {
+        strbuf_truncate(&s->output_absolute, folder_len(&s->output_absolute));
+        strbuf_append_text(&s->output_absolute, name);
+        return strbuf_result(&s->output_absolute);
+    }
+    strbuf_clear(&s->output_absolute);
+    return file_absolute_path(strbuf_text(&s->output), &s->output_absolute, info);
+}
+
 // Prepare everything that must exist before the program may run.
 static enum err prepare(struct recorder_state *s,
                         const struct recorder_options *options,
@@ -61,10 +94,9 @@ static enum err prepare(struct recorder_state *s,
 {
     TRY(check_program(s, options, exit_status, info));
     *exit_status = RECORDER_EXIT_OUTPUT;
-    CLEANUP(strbuf_release) struct strbuf probe = {0};
-    TRY(options->callbacks.output_path(options->callbacks.context, (uint32_t)getpid(), &probe,
-                                       info));
-    TRY(output_file_probe(strbuf_text(&probe), info));
+    TRY(name_output(s, getpid(), info));
+    TRY(output_file_probe(strbuf_text(&s->output), info));
+    TRY(file_absolute_path(strbuf_text(&s->output), &s->output_absolute, info));
     *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
     uint64_t seed = 0;
     // without it hash attacks become possible, nothing else
@@ -294,11 +326,9 @@ static void tell_missing_python(const struct recorder_state *s)
 static enum err
 record(struct recorder_state *s, struct recorder_result *result, struct err_info *info)
 {
-    TRY(s->options->callbacks.output_path(s->options->callbacks.context, (uint32_t)s->program.pid,
-                                          &s->output, info));
+    TRY(name_final_output(s, info));
     TRY(checkpoint_init(&s->checkpoint, strbuf_text(&s->output),
                         s->options->checkpoint_interval_ms));
-    TRY(file_absolute_path(strbuf_text(&s->output), &s->output_absolute, info));
     control_socket_name_recording(&s->socket, strbuf_text(&s->output_absolute));
     struct err_info trouble = {0};
     if (rotation_init(&s->rotation, &s->options->rotation, strbuf_text(&s->output_absolute),

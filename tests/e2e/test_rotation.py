@@ -161,8 +161,39 @@ def test_a_state_that_cannot_be_kept_is_said_and_recording_goes_on(scratch):
     folder.mkdir()
     with Conversation(folder / "c.cairn", ON_REQUEST) as c:
         c.do("a 2 10")
-        c.status()  # so it can be asked: its socket is opened while the program runs already
         folder.rename(scratch / "elsewhere")
+        assert "No such file" in ctl(c.process.pid, "rotate", status=1)
+        (scratch / "elsewhere").rename(folder)
+        c.ctl("rotate")
+        assert len(kept(folder)) == 1
+        c.end()
+
+
+MOVING = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int execve(const char *path, char *const *arguments, char *const *variables)
+{
+    if (strstr(path, "obedient") != NULL) {
+        (void)rename(getenv("MOVED"), getenv("MOVED_TO"));
+    }
+    return (int)syscall(SYS_execve, path, arguments, variables);
+}
+"""
+
+
+def test_a_folder_may_move_before_the_recorder_looks_again(scratch):
+    """The program's first act may come before the recorder's next one: here it is the last before the program."""
+    folder, library = scratch / "c", scratch / "moving.so"
+    folder.mkdir()
+    subprocess.run(["gcc", "-xc", "-", "-shared", "-fPIC", "-o", library], input=MOVING, text=True, check=True)
+    with Conversation(folder / "c.cairn", ON_REQUEST, env={
+            "LD_PRELOAD": str(library), "MOVED": str(folder), "MOVED_TO": str(scratch / "elsewhere")}) as c:
+        assert not folder.exists()
+        c.do("a 2 10")
         assert "No such file" in ctl(c.process.pid, "rotate", status=1)
         (scratch / "elsewhere").rename(folder)
         c.ctl("rotate")
