@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -86,6 +87,13 @@ long sys_copy_own(void *to, uint64_t from, size_t len_bytes)
 int sys_getpid(void)
 {
     return (int)SYS_CALL(SYS_getpid);
+}
+
+uint64_t sys_highest_rss_kib(void)
+{
+    struct rusage usage = {0};
+    const long result = SYS_CALL(SYS_getrusage, RUSAGE_SELF, (long)&usage);
+    return sys_failed(result) || usage.ru_maxrss < 0 ? 0 : (uint64_t)usage.ru_maxrss;
 }
 
 int sys_getppid(void)

@@ -63,6 +63,10 @@ int sys_getpid(void);
 int sys_getppid(void);
 int sys_gettid(void);
 
+// Return the highest resident memory of the process, and of the images before it, in KiB; 0 if
+// unknown.
+uint64_t sys_highest_rss_kib(void);
+
 // Sleep while *word == expected, on a futex shared between processes; `word` points to an atomic
 // of 32 bits. A NULL timeout waits without end.
 long sys_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout);

@@ -264,10 +264,15 @@ struct process_slot {
 };
 _Static_assert(sizeof(struct process_slot) == 64, "a cache line");
 
-// The memory that the library took for itself in one process. Written by P; ranges beyond the table
-// are not noted.
+// The memory that the library took for itself in one process, and the process's highest resident
+// memory. Written by P; ranges beyond the table are not noted.
 struct process_notes {
     _Atomic uint64_t ranges[PAGE_NOTES_MAX]; // in the format of page_alloc.h
+    // As the kernel had it when the image joined and when it began to exit, 0 if unseen. The image
+    // itself has reached the second figure if it exceeds the first: that one may be of the image
+    // before.
+    _Atomic uint64_t joined_rss_kib;
+    _Atomic uint64_t exit_rss_kib;
 };
 #define SESSION_NOTES_OFFSET \
     (SESSION_PROCESS_OFFSET + SESSION_MAX_PROCESSES * sizeof(struct process_slot))

@@ -462,3 +462,16 @@ def test_pages_that_processes_share_count_once(scratch):
     check = subprocess.run([CAIRN, "check", "--max-rss", "96MiB", "--", PROGRAMS / "shared_tree"], input=b"\n",
                            capture_output=True, env=environment(), check=False)
     assert check.returncode == 0, check.stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--all-allocators"]], ids=["preloaded", "injected"])
+def test_a_short_life_has_its_peak(record, options):
+    """Processes that touch 64 MiB and end before a sample sees it: the peak is the kernel's own."""
+    recording = record(PROGRAMS / "brief_peaks", "64", "8", is_compared=False, options=options)
+    kernels = int(recording.finished.stdout)
+    assert kernels >= 64 * MIB
+    # The kernel adds up the parts of RSS that its processors have counted, some pages each.
+    near(recording.totals["peak_rss_bytes"], kernels, 256 * PAGE)
+    children = [process["peak_rss_bytes"] for process in recording.report["processes"]
+                if process["pid"] != recording.report["processes"][0]["pid"]]
+    assert min(children, default=0) > 64 * MIB, children

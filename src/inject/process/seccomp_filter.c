@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "base/compiler.h"
@@ -36,6 +37,7 @@ static const struct {
     {SYS_gettid, {0}},
     {SYS_getpid, {0}},
     {SYS_getppid, {0}},
+    {SYS_getrusage, {RUSAGE_SELF}},
     {SYS_sched_yield, {0}},
     {SYS_kill, {1, 0}},
     {SYS_clock_gettime, {1}},

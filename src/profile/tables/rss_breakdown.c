@@ -119,10 +119,16 @@ find_peak(const struct recording *recording, uint32_t pid, struct rss_breakdown 
         rss_breakdown->peak_rss_at_most =
             max_u64(rss_breakdown->peak_rss_at_most, sample->rss_bytes + sample->doubted_bytes);
     }
+    const uint64_t sampled_bytes = rss_breakdown->peak_rss_bytes;
     for (uint32_t i = 0; i < recording->process_count; i++) {
-        uint64_t own = recording->processes[i].peak_rss_bytes;
-        if (counts_process(recording, i, pid) && own > rss_breakdown->peak_rss_bytes) {
-            rss_breakdown->peak_rss_bytes = own;
+        const struct rec_process *process = recording->processes + i;
+        const uint64_t own = process->peak_rss_bytes;
+        if (!counts_process(recording, i, pid) || own <= rss_breakdown->peak_rss_bytes) {
+            continue;
+        }
+        rss_breakdown->peak_rss_bytes = own;
+        if (own > sampled_bytes + sampled_bytes / 20) { // it was between samples, or before them
+            rss_breakdown->peak_rss_ms = process->end_ms;
         }
     }
     rss_breakdown->peak_rss_at_most =

@@ -96,7 +96,7 @@ struct rss_breakdown {
     struct rss_breakdown_sample_vec samples; // owned; by time
     struct rss_breakdown_split_vec splits;   // owned; by time
     uint64_t peak_rss_bytes; // of the samples, or a process's own figure if that is higher
-    uint64_t peak_rss_ms;
+    uint64_t peak_rss_ms; // of the highest sample, or the end of the process that was well above it
     uint64_t peak_rss_at_most; // more than peak_rss_bytes if some of a moment is doubted
 };
 

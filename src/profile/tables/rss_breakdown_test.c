@@ -308,14 +308,18 @@ static void a_peak_that_no_sample_saw_is_its_own_processes(void **state)
     CLEANUP(profile_closep) struct profile *profile = NULL;
     open_recording(&recording, &profile);
     recording.processes[1].peak_rss_bytes = 5000;
-    static const struct {
+    const uint64_t end_ms = recording.processes[1].end_ms;
+    assert_int_not_equal(end_ms, 0);
+    const struct {
         uint32_t pid;
         uint64_t peak_bytes;
-    } cases[] = {{100, 1200}, {200, 5000}, {0, 5000}};
+        bool is_before_the_end;
+    } cases[] = {{100, 1200, false}, {200, 5000, true}, {0, 5000, true}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
         expect_ok(rss_breakdown_build(profile, cases[i].pid, &rss_breakdown));
         assert_int_equal(rss_breakdown.peak_rss_bytes, cases[i].peak_bytes);
+        assert_int_equal(rss_breakdown.peak_rss_ms == end_ms, cases[i].is_before_the_end);
     }
 }
 

@@ -173,11 +173,33 @@ end_error_ms(const struct drain *drain, const struct drain_process *process, uin
     return excess_u64(process->dead_ms, end_ms);
 }
 
+// This machine's, the most that a process can have.
+static uint64_t memory_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+// Samples miss the peak of a short life. The process itself noted the kernel's figure as it exited,
+// unless a false one stands there: a program may overwrite it.
+static void note_peak(const struct drain *drain, uint32_t slot)
+{
+    const struct process_notes *notes = session_notes(drain->session->memory, slot);
+    // Relaxed: their writer is dead.
+    const uint64_t joined_kib = atomic_load_explicit(&notes->joined_rss_kib, memory_order_relaxed);
+    const uint64_t exit_kib = atomic_load_explicit(&notes->exit_rss_kib, memory_order_relaxed);
+    struct rec_process *record = &drain->processes[slot].aggregator->record;
+    const uint64_t exit_bytes = exit_kib << 10;
+    if (exit_kib > joined_kib && exit_bytes >> 10 == exit_kib && exit_bytes <= memory_bytes()) {
+        record->peak_rss_bytes = max_u64(record->peak_rss_bytes, exit_bytes);
+    }
+}
+
 // End the process in `slot` and free the slot.
 static enum err slot_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
     note_killed(drain, slot);
+    note_peak(drain, slot);
     const uint64_t end_ms = max_u64(process->end_ms, process->aggregator->record.start_ms);
     const struct aggregator_process_ending ending = {
         .end_ms = end_ms, .error_ms = end_error_ms(drain, process, end_ms)};

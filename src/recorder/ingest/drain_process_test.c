@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/test_support/open_files.h"
 #include "host/os/file.h"
 #include "recorder/ingest/test_drain.h"
@@ -186,6 +187,42 @@ static pid_t child_that_allocated(struct fixture *f, uint64_t until_ms, uint32_t
         pass(f);
     }
     return child;
+}
+
+// The kernel's figure may be of the image before, and a program may overwrite what it noted.
+static void a_noted_peak_counts_if_it_is_the_image_s_own(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t joined_kib;
+        uint64_t exit_kib;
+        uint64_t peak_bytes;
+    } cases[] = {
+        {0, 2048, 2048 << 10}, {1024, 2048, 2048 << 10}, {2048, 2048, 0},    {0, 0, 0},
+        {0, 1ull << 50, 0},    {0, 1ull << 62, 0},       {0, UINT64_MAX, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        static struct fixture f;
+        open_fixture(&f);
+        const pid_t child = sleeping_child();
+        const uint32_t slot = join(&f, (uint32_t)child, 0);
+        session_process(f.on.mapping.header, slot)->pid_namespace = f.on.session.pid_namespace;
+        struct process_notes *notes = session_notes(f.on.mapping.header, slot);
+        atomic_store(&notes->joined_rss_kib, cases[i].joined_kib);
+        atomic_store(&notes->exit_rss_kib, cases[i].exit_kib);
+        pass(&f);
+        assert_int_equal(f.on.drain.process_count, 1);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        const uint64_t deadline = now_s() + DEADLINE_S;
+        while (f.on.drain.process_count > 0) {
+            pass(&f);
+            assert_true(now_s() < deadline);
+        }
+        const struct rec_process *record = &f.on.aggregator.processes.items[0]->record;
+        assert_int_equal(record->peak_rss_bytes, cases[i].peak_bytes);
+        close_fixture(&f);
+    }
 }
 
 // A dead process ends when it said, unless that is in the future: then at 7, where it was last
@@ -426,6 +463,7 @@ int main(void)
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
         cmocka_unit_test(a_process_leaves_with_its_blocks),
+        cmocka_unit_test(a_noted_peak_counts_if_it_is_the_image_s_own),
         cmocka_unit_test(a_false_time_of_the_end_does_not_count),
         cmocka_unit_test(an_end_that_was_noted_while_the_clock_rested_counts),
         cmocka_unit_test(an_end_has_the_error_of_a_clock_that_stood_still),

@@ -12,7 +12,8 @@
 // While the recorder rests (recorder_rest.c) and the sum of the glances has been steady for a
 // second, glances come each second and samples twice a minute. So a program that touches memory
 // meanwhile is seen a second later, and from then on as above. Its peak is the kernel's own (VmHWM)
-// as ever.
+// as ever. A process that ends between two samples notes the kernel's figure itself as it exits
+// (drain_process.c).
 // Context: H, the recorder's main thread.
 // Pages that several processes share count once in a sum (shared_pages.h): samples know how many
 // they are from smaps_rollup; a glance takes the share of them from the process's latest sample.

@@ -99,6 +99,16 @@ static void open_words(uint32_t number)
                               process_entry_tiny_below()); // if not, blocks are counted as lost
 }
 
+// A child of fork has begun its own figure; an image that was executed has that of the one before.
+static void note_joined_memory(struct process_notes *notes, bool is_forked)
+{
+    page_alloc_note_into(notes->ranges);
+    // Relaxed: R reads them once the process has ended.
+    atomic_store_explicit(&notes->joined_rss_kib, is_forked ? 0 : sys_highest_rss_kib(),
+                          memory_order_relaxed);
+    atomic_store_explicit(&notes->exit_rss_kib, 0, memory_order_relaxed);
+}
+
 // Fill the slot in and open the session to the hooks.
 static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
 {
@@ -112,7 +122,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags)
     atomic_store_explicit(&slot->exit_wait,
                           waits_at_exit(session) ? EXIT_WAIT_WANTED : EXIT_WAIT_NO,
                           memory_order_relaxed);
-    page_alloc_note_into(session_notes(session, index)->ranges);
+    note_joined_memory(session_notes(session, index), (flags & PROCESS_FORKED) != 0);
     slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
     slot->start_ms = session_now_ms(session);
     // Release: the fields above are final for a recorder that acquires PROCESS_ACTIVE.
@@ -337,6 +347,8 @@ void process_note_exit(void)
         struct process_slot *slot = session_process(session, g_process->index);
         book_leave(&g_process->words, session, g_process->index);
         const uint64_t now_ms = session_now_ms(session);
+        atomic_store_explicit(&session_notes(session, g_process->index)->exit_rss_kib,
+                              sys_highest_rss_kib(), memory_order_relaxed);
         // Relaxed: R reads it when the process has ended, or acquires EXIT_WAIT_WAITING after it.
         atomic_store_explicit(&slot->exit_ms, now_ms != 0 ? now_ms : 1, memory_order_relaxed);
         exit_wait_await(session, slot);
