@@ -32,15 +32,18 @@ enum {
 
 struct worker {
     struct fixture *fixture;
+    pthread_barrier_t *opened;
     uint32_t process;
 };
 
-// Allocate and free on its own; each tenth block stays live.
+// Allocate and free on its own; each tenth block stays live. All open their lanes first: a thread
+// that began late would get the lane of one that has ended, and with it that one's row (row_of).
 static void *work(void *argument)
 {
     const struct worker *worker = argument;
     struct lane_producer p;
     open_lane(worker->fixture, worker->process, &p);
+    (void)pthread_barrier_wait(worker->opened);
     for (uint64_t i = 0; i < THREAD_PAIRS; i++) {
         (void)lane_producer_tick(&p);
         send_allocation(&p, i % 100);
@@ -88,8 +91,10 @@ static void everything_that_threads_write_is_booked(void **state)
     clock.session = f.on.session.header;
     assert_int_equal(pthread_create(&ticking, NULL, run_clock, &clock), 0);
     uint32_t process = join(&f, (uint32_t)getpid(), 0);
+    pthread_barrier_t opened;
+    assert_int_equal(pthread_barrier_init(&opened, NULL, THREADS), 0);
     for (uint64_t i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.fixture = &f, .process = process};
+        workers[i] = (struct worker){.fixture = &f, .opened = &opened, .process = process};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     const uint64_t deadline = now_s() + DEADLINE_S;
@@ -104,6 +109,7 @@ static void everything_that_threads_write_is_booked(void **state)
     }
     atomic_store(&clock.is_over, true);
     assert_int_equal(pthread_join(ticking, NULL), 0);
+    assert_int_equal(pthread_barrier_destroy(&opened), 0);
     assert_int_equal(f.on.aggregator.totals.sums.allocations, THREADS * THREAD_PAIRS);
     assert_int_equal(f.on.aggregator.totals.sums.frees, THREADS * THREAD_PAIRS / 10 * 9);
     assert_int_equal(f.on.aggregator.totals.sums.temporary, THREADS * THREAD_PAIRS / 10 * 9);
