@@ -33,3 +33,12 @@ enum err engine_run_all(struct store *engine, const char *const *statements, str
     }
     return ERR_OK;
 }
+
+enum err engine_end_transaction(struct store *engine, enum err problem, struct err_info *info)
+{
+    problem = problem == ERR_OK ? engine->kind->commit(engine, info) : problem;
+    if (problem != ERR_OK) {
+        engine->kind->abandon(engine);
+    }
+    return problem;
+}

@@ -96,6 +96,10 @@ enum err engine_number(struct store *engine,
 enum err engine_run_all(struct store *engine, const char *const *statements, struct err_info *info)
     MUST_USE;
 
+// Commit what was put if there was no problem, else abandon it. Return the first problem.
+enum err engine_end_transaction(struct store *engine, enum err problem, struct err_info *info)
+    MUST_USE;
+
 // End the opening of an engine: give it to *out, or close it if there was a problem, and return
 // that. For the engines.
 enum err engine_finish_open(struct store *engine, enum err problem, struct store **out) MUST_USE;

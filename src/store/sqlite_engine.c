@@ -25,11 +25,12 @@
 #include "host/text/format.h"
 #include "host/text/strbuf.h"
 #include "store/engine.h"
+#include "store/sqlite_tables.h"
 #include "store/store_schema.h"
+#include "store/wal_aside.h"
 
 enum {
     BUSY_MS = 60000,
-    APPLICATION_ID = 0x6361736f, // as in store_schema.c
     FOREIGN_VALUE_MAX_BYTES = 64 << 20,
     FOREIGN_MEMORY_MAX_BYTES = 512 << 20,
     STEPS_PER_LOOK = 10000, // of SQLite's virtual machine; less than a millisecond
@@ -39,8 +40,10 @@ struct sqlite_engine {
     struct store engine;
     sqlite3 *database;                 // owned
     char *path;                        // owned
+    struct wal_aside *aside;           // owned; the connection's file system
     sqlite3_stmt *inserts[PART_COUNT]; // owned; NULL until the first put
     uint64_t end_ms; // of a user's statement (CLOCK_MONOTONIC); UINT64_MAX: no limit; 0: none runs
+    bool lacks_room; // the last failure was for lack of room on the disk
 };
 
 static struct sqlite_engine *sqlite_of(struct store *engine)
@@ -61,12 +64,27 @@ static enum err fail_with_io_error(const struct sqlite_engine *e, struct err_inf
                : err_set(info, ERR_IO, "the store '%s': %s", e->path, sqlite3_errmsg(e->database));
 }
 
-static enum err fail_with_message(const struct sqlite_engine *e, struct err_info *info)
+// Whether the disk, or the user's part of it, is full. On a full disk SQLite has no room for the
+// index beside its log either, and cannot even read.
+static bool is_for_lack_of_room(const struct sqlite_engine *e)
+{
+    const int code = sqlite3_extended_errcode(e->database);
+    const int problem = sqlite3_system_errno(e->database);
+    return code == SQLITE_FULL ||
+           ((code & UINT8_MAX) == SQLITE_IOERR && (problem == EDQUOT || problem == ENOSPC));
+}
+
+static enum err fail_with_message(struct sqlite_engine *e, struct err_info *info)
 {
     const int code = sqlite3_errcode(e->database);
+    e->lacks_room = is_for_lack_of_room(e);
     switch (code) {
     case SQLITE_FULL:
-        return err_set(info, ERR_IO, "the disk of the store '%s' is full", e->path);
+        return err_set(info, ERR_IO, "the disk of the store '%s' is full%s", e->path,
+                       wal_aside_has_no_room(e->aside)
+                           ? ", and no other disk has room for what a removal writes (TMPDIR, "
+                             "/var/tmp, /tmp, /dev/shm)"
+                           : "");
     case SQLITE_BUSY:
         return err_set(info, ERR_IO, "the store '%s' is in use by another program", e->path);
     case SQLITE_NOTADB:
@@ -81,6 +99,11 @@ static enum err fail_with_message(const struct sqlite_engine *e, struct err_info
         return err_set(info, ERR_LIMIT, "the query takes longer than %s (--time-limit)",
                        format_duration(e->engine.limit_ms * NS_PER_MS).text);
     case SQLITE_CANTOPEN:
+        if (wal_aside_refused(e->aside) != NULL) {
+            return err_set(info, ERR_PERMISSION,
+                           "the store '%s' needs its log '%s', which is gone or another user's",
+                           e->path, wal_aside_refused(e->aside));
+        }
         return err_set_errno(info, sqlite3_system_errno(e->database), "cannot open the store '%s'",
                              e->path);
     case SQLITE_IOERR:
@@ -107,13 +130,21 @@ static enum err sqlite_run(struct store *engine, const char *sql, struct err_inf
     return run_sql(sqlite_of(engine), sql, info);
 }
 
+static void disconnect(struct sqlite_engine *e)
+{
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        (void)sqlite3_finalize(e->inserts[i]); // repeats an error that was reported
+        e->inserts[i] = NULL;
+    }
+    (void)sqlite3_close(e->database); // no statement is left
+    e->database = NULL;
+}
+
 static void close_engine(struct store *engine)
 {
     struct sqlite_engine *e = sqlite_of(engine);
-    for (size_t i = 0; i < PART_COUNT; i++) {
-        (void)sqlite3_finalize(e->inserts[i]); // repeats an error that was reported
-    }
-    (void)sqlite3_close(e->database); // no statement is left
+    disconnect(e);
+    wal_aside_free(e->aside);
     free(e->path);
     free(e);
 }
@@ -335,17 +366,6 @@ static void sqlite_abandon(struct store *engine)
     (void)sqlite3_exec(sqlite_of(engine)->database, "ROLLBACK", NULL, NULL, NULL);
 }
 
-// Commit what was done without a problem, else abandon it. Return the first problem.
-static MUST_USE enum err
-end_transaction(struct store *engine, enum err problem, struct err_info *info)
-{
-    problem = problem == ERR_OK ? sqlite_commit(engine, info) : problem;
-    if (problem != ERR_OK) {
-        sqlite_abandon(engine);
-    }
-    return problem;
-}
-
 static MUST_USE enum err
 remove_all(struct sqlite_engine *e, const int64_t *ids, size_t count, struct err_info *info)
 {
@@ -366,80 +386,16 @@ remove_all(struct sqlite_engine *e, const int64_t *ids, size_t count, struct err
                    info);
 }
 
-static enum err
-remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct err_info *info)
+static MUST_USE enum err remove_in_transaction(struct sqlite_engine *e,
+                                               const int64_t *ids,
+                                               size_t count,
+                                               struct err_info *info)
 {
-    TRY(sqlite_begin(engine, info));
-    return end_transaction(engine, remove_all(sqlite_of(engine), ids, count, info), info);
+    TRY(sqlite_begin(&e->engine, info));
+    return engine_end_transaction(&e->engine, remove_all(e, ids, count, info), info);
 }
 
 // --- opening -------------------------------------------------------------------------------------
-
-static MUST_USE enum err create_schema(struct sqlite_engine *e, struct err_info *info)
-{
-    // Neither may be set within a transaction. Without them the store works, too.
-    (void)sqlite3_exec(e->database, "PRAGMA auto_vacuum=FULL", NULL, NULL, NULL);
-    (void)sqlite3_exec(e->database, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
-    TRY(sqlite_begin(&e->engine, info));
-    return end_transaction(&e->engine, engine_run_all(&e->engine, sqlite_dialect.schema, info),
-                           info);
-}
-
-// Give an older store what this version has, unless another program has just done so.
-static MUST_USE enum err upgrade_schema(struct sqlite_engine *e, struct err_info *info)
-{
-    int64_t version = 0;
-    TRY(sqlite_begin(&e->engine, info));
-    enum err problem =
-        engine_number(&e->engine, "PRAGMA user_version", (struct store_value){0}, &version, info);
-    if (problem == ERR_OK && version == 1) {
-        problem = engine_run_all(&e->engine, sqlite_dialect.add_interval, info);
-    }
-    if (problem == ERR_OK && version < 3) {
-        problem = engine_run_all(&e->engine, sqlite_dialect.add_unknown, info);
-    }
-    if (problem == ERR_OK && version < 4) {
-        problem = engine_run_all(&e->engine, sqlite_dialect.add_live, info);
-    }
-    if (problem == ERR_OK && version < STORE_VERSION) {
-        problem = engine_run_all(&e->engine, sqlite_dialect.add_runs, info);
-    }
-    return end_transaction(&e->engine, problem, info);
-}
-
-// Check that the file is a store of this version. An empty one becomes a store if `creates`.
-static MUST_USE enum err check_schema(struct sqlite_engine *e, bool creates, struct err_info *info)
-{
-    int64_t application = 0;
-    int64_t version = 0;
-    int64_t tables = 0;
-    const struct store_value none = {0};
-    TRY(engine_number(&e->engine, "PRAGMA application_id", none, &application, info));
-    TRY(engine_number(&e->engine, "PRAGMA user_version", none, &version, info));
-    TRY(engine_number(&e->engine, "SELECT count(*) FROM sqlite_master", none, &tables, info));
-    if (application == 0 && tables == 0) { // also what is left where a store could not begin
-        return creates ? create_schema(e, info)
-                       : err_set(info, ERR_UNSUPPORTED,
-                                 "'%s' is empty: 'cairn store add' makes it a store", e->path);
-    }
-    if (application != APPLICATION_ID) {
-        return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", e->path);
-    }
-    if (version >= 2 && version < STORE_VERSION &&
-        sqlite3_db_readonly(e->database, "main") == 1) { // queries have the same answers then
-        return engine_run_all(
-            &e->engine, version < 4 ? sqlite_dialect.show_live : sqlite_dialect.show_runs, info);
-    }
-    if (version >= 1 && version < STORE_VERSION) {
-        return upgrade_schema(e, info);
-    }
-    if (version != STORE_VERSION) {
-        return err_set(info, ERR_UNSUPPORTED,
-                       "the store '%s' has version %lld, and this cairn reads version %d", e->path,
-                       (long long)version, STORE_VERSION);
-    }
-    return ERR_OK;
-}
 
 // SQLite has these two only if it was built with them.
 static void round_up(sqlite3_context *context, int count, sqlite3_value **values)
@@ -476,7 +432,8 @@ static MUST_USE enum err open_database(struct sqlite_engine *e, struct err_info 
         strbuf_append_text(&place, e->path);
     }
     TRY(strbuf_result(&place));
-    if (sqlite3_open_v2(strbuf_text(&place), &e->database, flags, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(strbuf_text(&place), &e->database, flags, wal_aside_name(e->aside)) !=
+        SQLITE_OK) {
         return e->database != NULL ? fail_with_message(e, info) : ERR_NO_MEMORY;
     }
     return ERR_OK;
@@ -493,6 +450,31 @@ static MUST_USE enum err refuse_planted(const struct sqlite_engine *e, struct er
         TRY(file_refuse_planted(strbuf_text(&path), info));
     }
     return ERR_OK;
+}
+
+// `is_alone`: without the index that programs share, which takes room on the disk.
+static MUST_USE enum err
+connect_to(struct sqlite_engine *e, bool creates, bool is_alone, struct err_info *info)
+{
+    TRY(open_database(e, info));
+    (void)sqlite3_busy_timeout(e->database, BUSY_MS); // always succeeds
+    (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL); // known to both
+    (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);      // the same
+    if (sqlite3_create_function(e->database, "ceil", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                round_up, NULL, NULL) != SQLITE_OK ||
+        sqlite3_create_function(e->database, "sqrt", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                square_root, NULL, NULL) != SQLITE_OK) {
+        return fail_with_message(e, info);
+    }
+    if (is_alone) {
+        TRY(run_sql(e, "PRAGMA locking_mode=EXCLUSIVE", info));
+    }
+    TRY(sqlite_tables_check(&e->engine, e->path, sqlite3_db_readonly(e->database, "main") == 1,
+                            creates, info));
+    return run_sql(e,
+                   "PRAGMA synchronous=NORMAL;"
+                   "PRAGMA wal_autocheckpoint=4096",
+                   info);
 }
 
 static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct err_info *info)
@@ -513,21 +495,30 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
     } else if (access(e->path, R_OK) != 0) {
         return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
     }
-    TRY(open_database(e, info));
-    (void)sqlite3_busy_timeout(e->database, BUSY_MS); // always succeeds
-    (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL); // known to both
-    (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);      // the same
-    if (sqlite3_create_function(e->database, "ceil", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
-                                round_up, NULL, NULL) != SQLITE_OK ||
-        sqlite3_create_function(e->database, "sqrt", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
-                                square_root, NULL, NULL) != SQLITE_OK) {
-        return fail_with_message(e, info);
+    TRY(wal_aside_new(&e->aside, info));
+    const enum err problem = connect_to(e, creates, false, info);
+    if (problem == ERR_OK || !e->lacks_room) {
+        return problem;
     }
-    TRY(check_schema(e, creates, info));
-    return run_sql(e,
-                   "PRAGMA synchronous=NORMAL;"
-                   "PRAGMA wal_autocheckpoint=4096",
-                   info);
+    disconnect(e);
+    return connect_to(e, creates, true, info);
+}
+
+static enum err
+remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct err_info *info)
+{
+    struct sqlite_engine *e = sqlite_of(engine);
+    const enum err problem = remove_in_transaction(e, ids, count, info);
+    if (problem == ERR_OK || !e->lacks_room) {
+        return problem;
+    }
+    disconnect(e);
+    wal_aside_move(e->aside);
+    TRY(connect_to(e, false, true, info));
+    TRY(remove_in_transaction(e, ids, count, info));
+    // What is removed is removed: closing the store, or the next cairn, tries again.
+    (void)sqlite3_exec(e->database, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+    return ERR_OK;
 }
 
 static const struct engine_kind sqlite_kind = {

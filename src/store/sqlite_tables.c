@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// sqlite_tables: see sqlite_tables.h.
+#include "store/sqlite_tables.h"
+
+#include "base/compiler.h"
+#include "store/store_schema.h"
+
+enum {
+    APPLICATION_ID = 0x6361736f, // as in store_schema.c
+};
+
+static MUST_USE enum err create_schema(struct store *engine, struct err_info *info)
+{
+    struct err_info ignored = {0};
+    // Neither may be set within a transaction. Without them the store works, too.
+    (void)engine->kind->run(engine, "PRAGMA auto_vacuum=FULL", &ignored);
+    (void)engine->kind->run(engine, "PRAGMA journal_mode=WAL", &ignored);
+    TRY(engine->kind->begin(engine, info));
+    return engine_end_transaction(engine, engine_run_all(engine, sqlite_dialect.schema, info),
+                                  info);
+}
+
+// Give an older store what this version has, unless another program has just done so.
+static MUST_USE enum err upgrade_schema(struct store *engine, struct err_info *info)
+{
+    int64_t version = 0;
+    TRY(engine->kind->begin(engine, info));
+    enum err problem =
+        engine_number(engine, "PRAGMA user_version", (struct store_value){0}, &version, info);
+    if (problem == ERR_OK && version == 1) {
+        problem = engine_run_all(engine, sqlite_dialect.add_interval, info);
+    }
+    if (problem == ERR_OK && version < 3) {
+        problem = engine_run_all(engine, sqlite_dialect.add_unknown, info);
+    }
+    if (problem == ERR_OK && version < 4) {
+        problem = engine_run_all(engine, sqlite_dialect.add_live, info);
+    }
+    if (problem == ERR_OK && version < STORE_VERSION) {
+        problem = engine_run_all(engine, sqlite_dialect.add_runs, info);
+    }
+    return engine_end_transaction(engine, problem, info);
+}
+
+enum err sqlite_tables_check(
+    struct store *engine, const char *path, bool is_read_only, bool creates, struct err_info *info)
+{
+    int64_t application = 0;
+    int64_t version = 0;
+    int64_t tables = 0;
+    const struct store_value none = {0};
+    TRY(engine_number(engine, "PRAGMA application_id", none, &application, info));
+    TRY(engine_number(engine, "PRAGMA user_version", none, &version, info));
+    TRY(engine_number(engine, "SELECT count(*) FROM sqlite_master", none, &tables, info));
+    if (application == 0 && tables == 0) { // also what is left where a store could not begin
+        return creates ? create_schema(engine, info)
+                       : err_set(info, ERR_UNSUPPORTED,
+                                 "'%s' is empty: 'cairn store add' makes it a store", path);
+    }
+    if (application != APPLICATION_ID) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", path);
+    }
+    if (version >= 2 && version < STORE_VERSION &&
+        is_read_only) { // queries have the same answers then
+        return engine_run_all(
+            engine, version < 4 ? sqlite_dialect.show_live : sqlite_dialect.show_runs, info);
+    }
+    if (version >= 1 && version < STORE_VERSION) {
+        return upgrade_schema(engine, info);
+    }
+    if (version != STORE_VERSION) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "the store '%s' has version %lld, and this cairn reads version %d", path,
+                       (long long)version, STORE_VERSION);
+    }
+    return ERR_OK;
+}
