@@ -411,6 +411,9 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
     if (drain->has_begun) { // lanes may have come and gone
         TRY(drain_names_learn(drain, clock_ms));
         drain_process_find_dead(drain);
+        // All lanes of those that are dead by now: a lane that is found after its slot was given
+        // back counts for the next process there.
+        TRY(drain_find_lanes(drain, ANY_SLOT, clock_ms));
         drain_process_date_dead(drain, clock_ms);
     }
     return ERR_OK;

@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +87,56 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
         }
     }
     assert_int_equal(f.on.aggregator.totals.sums.allocations, 2);
+    close_fixture(&f);
+}
+
+// A process that lives while a pass looks for processes that have ended.
+static struct {
+    struct fixture *f; // NULL: none does
+    pid_t pid;
+    uint32_t slot;
+} g_late;
+
+// Stands for libc's.
+int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout_ms)
+{
+    if (g_late.f != NULL) {
+        struct lane_producer p;
+        open_lane(g_late.f, g_late.slot, &p);
+        send_allocation(&p, 100);
+        assert_int_equal(kill(g_late.pid, SIGKILL), 0);
+        assert_int_equal(waitpid(g_late.pid, NULL, 0), g_late.pid);
+        g_late.f = NULL;
+    }
+    return (int)syscall(SYS_epoll_pwait, epoll, events, count, timeout_ms, NULL, (size_t)8);
+}
+
+// A process joins before a pass, and has its only thread's life while the pass finds the others.
+// The next process has its slot.
+static void a_life_within_a_pass_is_not_the_next_process_s(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    g_late.pid = sleeping_child();
+    g_late.slot = join(&f, (uint32_t)g_late.pid, PROCESS_FORKED);
+    g_late.f = &f;
+    pass_now(&f);
+    assert_null(g_late.f);
+    for (int i = 0; i < 3; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.drain.process_count, 0);
+    assert_int_equal(f.on.drain.active_count, 0);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 1);
+    struct lane_producer p;
+    assert_int_equal(join(&f, (uint32_t)getpid(), 0), g_late.slot);
+    open_lane(&f, g_late.slot, &p);
+    send_allocation(&p, 10);
+    pass(&f);
+    assert_int_equal(f.on.drain.active_count, 1);
+    assert_int_equal(f.on.drain.corrupt_lanes, 0);
+    assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 10);
     close_fixture(&f);
 }
 
@@ -461,6 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dead_process_is_read_to_its_last_record),
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
+        cmocka_unit_test(a_life_within_a_pass_is_not_the_next_process_s),
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
         cmocka_unit_test(a_process_leaves_with_its_blocks),
         cmocka_unit_test(a_noted_peak_counts_if_it_is_the_image_s_own),
