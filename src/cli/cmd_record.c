@@ -57,8 +57,8 @@ static const struct option_spec specs[] = {
            "with --name: wait for processes and record each when it starts, until Ctrl-C or "
            "--duration; one that ends within a moment is missed"),
     OPTION(0, "verbose", FLAG, NULL, FIELD(words.settings.recorder.tells_stops),
-           "with --pid or --name: print how long the threads of the processes were stopped, and "
-           "which functions are hooked"),
+           "print which rule a lane broke that the program overwrote; with --pid or --name also "
+           "how long the threads of the processes were stopped, and which functions are hooked"),
     OPTION(0, "mode", TEXT, "MODE", FIELD(mode),
            "permissions of the file, in octal as for chmod (default: 600, because command lines "
            "may contain secrets)"),

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "recorder/memory/own_memory.h"
 #include "recorder/recorder_state.h"
@@ -299,6 +300,21 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     return result->output_path != NULL ? ERR_OK : ERR_NO_MEMORY;
 }
 
+// Say which rules the lanes broke that were not read to their end.
+static void tell_faults(const struct recorder_state *s)
+{
+    const struct drain *drain = &s->drain;
+    const uint64_t count = s->options->tells_stops ? drain->corrupt_lanes : 0;
+    for (uint64_t i = 0; i < min_u64(count, DRAIN_FAULTS_MAX); i++) {
+        const struct drain_fault *fault = &drain->faults[i];
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        lane_fault_text(&text, &fault->fault);
+        recorder_log(s, "lane %u of process %d, thread %u, is not read any more: %s",
+                     (unsigned)fault->lane, (int)fault->pid, (unsigned)fault->thread_id,
+                     strbuf_text(&text));
+    }
+}
+
 // Say it if the frames of Python are missing although they were wanted.
 static void tell_missing_python(const struct recorder_state *s)
 {
@@ -338,6 +354,7 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     enum err err = recorder_loop(s, &trouble);
     control_socket_close(&s->socket);
     tell_missing_python(s);
+    tell_faults(s);
     if (err != ERR_OK) {
         recorder_log(s, "recording ends early: %s", err_text(&trouble));
         s->is_stopped = true;

@@ -44,6 +44,16 @@
 #include "recorder/session/session_clock.h"
 #include "recorder/session/session_create.h"
 
+#define DRAIN_FAULTS_MAX 8u
+
+// A lane that broke the rules.
+struct drain_fault {
+    uint32_t lane;
+    uint32_t thread_id;
+    pid_t pid;
+    struct lane_fault fault;
+};
+
 struct drain_lane {
     struct lane_reader reader;
     uint32_t process;         // slot
@@ -108,6 +118,7 @@ struct drain {
     uint64_t passes;        // number of them
     uint64_t clock_ms;      // of the current pass
     uint64_t corrupt_lanes;
+    struct drain_fault faults[DRAIN_FAULTS_MAX]; // of the first of them
     uint64_t corrupt_counters;
     uint64_t counters[SESSION_COUNTER_COUNT];       // the session's, up to what is possible
     uint64_t known_counters[SESSION_COUNTER_COUNT]; // as read in the latest pass

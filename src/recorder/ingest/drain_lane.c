@@ -10,10 +10,25 @@ enum {
     REST_AFTER_MS = 100
 }; // without anything of its thread
 
+static void note_fault(struct drain *drain, const struct drain_lane *lane)
+{
+    if (drain->corrupt_lanes < DRAIN_FAULTS_MAX) {
+        struct drain_fault *fault = &drain->faults[drain->corrupt_lanes];
+        *fault = (struct drain_fault){.lane = lane->reader.thread.lane,
+                                      .thread_id = lane->reader.thread.thread_id,
+                                      .pid = drain->processes[lane->process].pid,
+                                      .fault = lane->reader.fault};
+        if (fault->fault.rule == NULL) {
+            fault->fault.rule = "its positions or counters are impossible";
+        }
+    }
+}
+
 void drain_lane_distrust(struct drain *drain, struct drain_lane *lane)
 {
     if (!lane->is_corrupt) {
         lane->is_corrupt = true;
+        note_fault(drain, lane);
         drain->corrupt_lanes++;
     }
     lane_reader_discard(&lane->reader);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // drain on sessions that dead programs had overwritten: whatever the contents, the recorder reads
 // them once, proceeds with the others, and ends.
+#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,6 +131,38 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
     }
 }
 
+// The log says which rule a lane broke, and shows the record.
+static void a_broken_rule_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t word;
+        const char *text;
+    } cases[] = {
+        {WIRE_ROW | (uint64_t)SLOT << 8 | (uint64_t)1 << 32, "the row's number is in use; "},
+        {WIRE_ROW | (uint64_t)(SLOT + 1) << 8 | (uint64_t)9 << 32, "the slot of the row has no "},
+        {WIRE_ROW | (uint64_t)SLOT << 8 | (uint64_t)0xfffff0 << 32, "the row's number is beyond "},
+        {WIRE_BOOK | 1 << 8, "no record begins so; "},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        static struct fixture f;
+        open_fixture(&f);
+        struct lane_producer lane;
+        open_lane(&f, join_as(&f, getpid()), &lane, 1);
+        test_send(&lane, &cases[i].word, 1);
+        pass(&f);
+        assert_int_equal(f.on.drain.corrupt_lanes, 1);
+        struct strbuf text = {0};
+        char words[40];
+        (void)snprintf(words, sizeof(words), ": %016" PRIx64, cases[i].word);
+        lane_fault_text(&text, &f.on.drain.faults[0].fault);
+        assert_non_null(strstr(strbuf_text(&text), cases[i].text));
+        assert_non_null(strstr(strbuf_text(&text), words));
+        strbuf_release(&text);
+        test_session_close(&f.on);
+    }
+}
+
 // No process is left that could make it true.
 static void times_to_come_are_not_waited_for(void **state)
 {
@@ -232,6 +267,7 @@ static void counters_are_bounded_by_what_is_possible(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_broken_rule_is_said),
         cmocka_unit_test(a_corrupt_lane_of_the_dead_is_ended_among_others),
         cmocka_unit_test(counters_are_bounded_by_what_is_possible),
         cmocka_unit_test(strangers_are_not_waited_for),

@@ -208,6 +208,16 @@ struct stretch {
     size_t at;
 };
 
+// Note what is wrong with the words at s->at, and return ERR_CORRUPT.
+static NOINLINE enum err
+refuse(struct lane_reader *reader, const struct stretch *s, const char *rule)
+{
+    reader->fault.is_of_book = s->words == reader->taken.items;
+    reader->fault.pos = reader->consumer.read_pos;
+    lane_fault_note(&reader->fault, rule, s->words + s->at, s->len - s->at);
+    return ERR_CORRUPT;
+}
+
 // Count the records that are complete.
 static enum err add_words(struct lane_reader *reader,
                           struct aggregator *aggregator,
@@ -218,10 +228,17 @@ static enum err add_words(struct lane_reader *reader,
     while (s->at < s->len) {
         const enum wire_result result = wire_decode(s->words + s->at, s->len - s->at, &record);
         if (UNLIKELY(result != WIRE_DECODED)) {
-            return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
+            return result == WIRE_MALFORMED ? refuse(reader, s, "no record begins so") : ERR_OK;
         }
-        TRY(record.tag == WIRE_TICK ? add_time(reader, aggregator, record.address, latest_ms)
-                                    : add_record(reader, aggregator, &record));
+        const enum err err = record.tag == WIRE_TICK
+                                 ? add_time(reader, aggregator, record.address, latest_ms)
+                                 : add_record(reader, aggregator, &record);
+        if (UNLIKELY(err != ERR_OK)) {
+            return err != ERR_CORRUPT ? err
+                                      : refuse(reader, s,
+                                               lane_fault_rule(&record, &reader->dictionary,
+                                                               reader->thread.process));
+        }
         s->at += record.words;
     }
     return ERR_OK;
@@ -248,7 +265,8 @@ static enum err copy_piece(struct lane_reader *reader)
     const size_t bytes = lane_consumer_copy(consumer, reader->piece + left, room);
     reader->piece_len = left + bytes / sizeof(*reader->piece);
     if (bytes == 0) {
-        return ERR_CORRUPT;
+        return refuse(reader, &(struct stretch){.words = reader->piece, .len = left},
+                      "the record has no end");
     }
     lane_consumer_advance(consumer, bytes);
     return ERR_OK;
@@ -259,9 +277,12 @@ static enum err
 run_taken(struct lane_reader *reader, struct aggregator *aggregator, uint64_t latest_ms)
 {
     struct stretch s = {.words = reader->taken.items, .len = reader->taken.len};
-    const enum err err = add_words(reader, aggregator, &s, latest_ms);
+    enum err err = add_words(reader, aggregator, &s, latest_ms);
+    if (err == ERR_OK && s.at < s.len) {
+        err = refuse(reader, &s, "the record has no end");
+    }
     u64_vec_clear(&reader->taken);
-    return err != ERR_OK || s.at == s.len ? err : ERR_CORRUPT;
+    return err;
 }
 
 enum err

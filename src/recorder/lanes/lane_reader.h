@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recorder/lanes/lane_dictionary.h"
+#include "recorder/lanes/lane_fault.h"
 #include "recorder/lanes/lane_texts.h"
 #include "recorder/session/lane_consumer.h"
 
@@ -41,6 +42,7 @@ struct lane_reader {
     struct u64_vec taken; // records taken from the thread's book, behind the ring's byte taken_pos
     uint64_t taken_pos;
     struct lane_query query;
+    struct lane_fault fault;        // of a record
     uint64_t peeked_pos;            // how far lane_reader_peek_executable has read
     uint64_t unsampled_allocations; // of the lane, as the aggregator knows them
     uint64_t unsampled_bytes;
