@@ -18,6 +18,8 @@ ANSWERS = [
         "callgrind", "csv", "dhat", "folded", "heaptrack", "json", "massif", "perfetto", "pprof", "prometheus",
         "sarif", "speedscope", "sqlite", "svg"))]
 
+IMPORTS = ["dhat", "heaptrack", "massif", "pprof"]
+
 
 @pytest.fixture(scope="module", name="files")
 def fixture_files(draw_once):
@@ -34,8 +36,7 @@ def failing(command, files, number, tmp_path):
     return run, output.read_bytes() if output.exists() else run.stdout
 
 
-@pytest.mark.parametrize("command", ANSWERS, ids="_".join)
-def test_an_answer_says_that_memory_ended_or_is_whole(files, tmp_path, command):
+def check_each_point(command, files, tmp_path):
     whole, text = failing(command, files, 0, tmp_path)
     assert whole.returncode in (0, 1), whole.stderr
     count = int((tmp_path / "count").read_text())
@@ -52,3 +53,15 @@ def test_an_answer_says_that_memory_ended_or_is_whole(files, tmp_path, command):
         else:
             assert (run.returncode, found) == (whole.returncode, text), (number, run.stderr)
     assert ended > 0
+
+
+@pytest.mark.parametrize("command", ANSWERS, ids="_".join)
+def test_an_answer_says_that_memory_ended_or_is_whole(files, tmp_path, command):
+    check_each_point(command, files, tmp_path)
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_an_import_says_that_memory_ended_or_is_whole(files, tmp_path, name):
+    foreign = tmp_path / "foreign.gz"
+    assert cairn("export", "--to", name, "-o", foreign, files[0]).returncode == 0
+    check_each_point(("report",), [foreign], tmp_path)

@@ -9,21 +9,18 @@ enum {
     FIXED_BELOW = 0x10000000, // limit for the address of an executable that was linked for it
 };
 
-enum err mapped_files_add(struct mapped_file_vec *files,
-                          struct import *import,
-                          struct bytes path,
-                          struct mapped_file range,
-                          uint64_t offset)
+void mapped_files_add(struct mapped_file_vec *files,
+                      struct import *import,
+                      struct bytes path,
+                      struct mapped_file range,
+                      uint64_t offset)
 {
     const struct mapped_file *last = files->len > 0 ? &files->items[files->len - 1] : NULL;
-    range.module = REC_NONE;
-    if (path.len > 0) {
-        TRY(import_module(import, path, &range.module));
-    }
+    range.module = path.len > 0 ? import_module(import, path) : REC_NONE;
     bool is_further = last != NULL && last->module == range.module && offset > 0;
     range.base = is_further ? last->base : range.start - offset;
     range.base = range.start < FIXED_BELOW ? 0 : range.base;
-    return mapped_file_vec_push(files, range);
+    import_need(import, mapped_file_vec_push(files, range));
 }
 
 static int compare_starts(const void *left, const void *right)
@@ -97,7 +94,7 @@ static void split_line(struct bytes place, struct bytes *file, uint32_t *line)
     *line = has_line ? number : 0;
 }
 
-static MUST_USE enum err new_frame(struct import *import, struct bytes text)
+static void new_frame(struct import *import, struct bytes text)
 {
     struct recording_builder *b = import->b;
     struct rec_frame frame = {.module = REC_NONE,
@@ -107,33 +104,30 @@ static MUST_USE enum err new_frame(struct import *import, struct bytes text)
     frame.offset = take_address(&text);
     struct bytes where = take_parenthesis(&text);
     if (import_take_text(&where, "in ")) {
-        TRY(import_module(import, where, &frame.module));
+        frame.module = import_module(import, where);
     } else if (where.len > 0) {
         struct bytes file;
         split_line(where, &file, &symbol.line);
-        TRY(import_string(import, file, &symbol.file));
+        symbol.file = import_string(import, file);
     }
     if (!import_take_text(&text, "???")) {
-        TRY(import_string(import, text, &symbol.function));
+        symbol.function = import_string(import, text);
     }
     if (symbol.function != 0 || symbol.file != 0) {
-        TRY(symbols_vec_push(&b->symbols, symbol));
+        import_need(import, symbols_vec_push(&b->symbols, symbol));
         frame.symbol_count = 1;
     }
-    return frames_vec_push(&b->frames, frame);
+    import_need(import, frames_vec_push(&b->frames, frame));
 }
 
-enum err valgrind_place_frame(struct map_u64 *frame_of,
-                              struct import *import,
-                              struct bytes text,
-                              uint32_t *out_frame)
+uint32_t valgrind_place_frame(struct map_u64 *frame_of, struct import *import, struct bytes text)
 {
-    rec_string id;
-    TRY(import_string(import, text, &id));
-    if (map_u64_get(frame_of, id, out_frame)) {
-        return ERR_OK;
+    const rec_string id = import_string(import, text);
+    uint32_t frame;
+    if (!map_u64_get(frame_of, id, &frame)) {
+        new_frame(import, text);
+        frame = (uint32_t)import->b->frames.len - 1;
+        import_need(import, map_u64_put(frame_of, id, frame));
     }
-    TRY(new_frame(import, text));
-    *out_frame = (uint32_t)import->b->frames.len - 1;
-    return map_u64_put(frame_of, id, *out_frame);
+    return frame;
 }

@@ -21,11 +21,11 @@ struct mapped_file {
 DEFINE_VEC(mapped_file_vec, struct mapped_file);
 
 // Add a mapping of `path` (empty: no file) from start to end, at `offset` in the file.
-enum err mapped_files_add(struct mapped_file_vec *files,
-                          struct import *import,
-                          struct bytes path,
-                          struct mapped_file range,
-                          uint64_t offset) MUST_USE;
+void mapped_files_add(struct mapped_file_vec *files,
+                      struct import *import,
+                      struct bytes path,
+                      struct mapped_file range,
+                      uint64_t offset);
 
 // Sort by address. mapped_files_find needs it.
 void mapped_files_sort(struct mapped_file_vec *files);
@@ -34,10 +34,7 @@ void mapped_files_sort(struct mapped_file_vec *files);
 const struct mapped_file *mapped_files_find(const struct mapped_file_vec *files,
                                             uint64_t return_address);
 
-// Find or add the frame that `text` describes, as "0x10A2FA: main (t.cpp:10)"; equal texts are one
+// Return the frame that `text` describes, as "0x10A2FA: main (t.cpp:10)"; equal texts are one
 // frame. Any other text becomes a function of that name.
 // `frame_of` has the known frames, by the rec_string of their text.
-enum err valgrind_place_frame(struct map_u64 *frame_of,
-                              struct import *import,
-                              struct bytes text,
-                              uint32_t *out_frame) MUST_USE;
+uint32_t valgrind_place_frame(struct map_u64 *frame_of, struct import *import, struct bytes text);

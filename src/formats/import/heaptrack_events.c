@@ -22,71 +22,68 @@ enum {
     MOST_BYTES_SHIFT = 62, // bits of all allocated bytes together
 };
 
-static MUST_USE enum err find_row(struct heaptrack *h, uint64_t trace, uint32_t *out)
+static uint32_t find_row(struct heaptrack *h, uint64_t trace)
 {
-    if (trace >= h->import->b->nodes.len) {
-        return heaptrack_refuse(h, "the allocation refers to a trace that is not there");
-    }
-    return row_table_get(&h->totals.rows, h->thread, (uint32_t)trace, out);
+    uint32_t row;
+    heaptrack_require(h, trace < h->import->b->nodes.len,
+                      "the allocation refers to a trace that is not there");
+    import_need(h->import, row_table_get(&h->totals.rows, h->thread, (uint32_t)trace, &row));
+    return row;
 }
 
-enum err heaptrack_read_kind(struct heaptrack *h, struct bytes line)
+void heaptrack_read_kind(struct heaptrack *h, struct bytes line)
 {
-    uint64_t trace;
+    uint64_t trace = 0;
     struct allocation_kind kind = {.twin = REC_NONE, .youngest.older = REC_NONE};
-    if (!heaptrack_number(&line, &kind.size_bytes) || !heaptrack_number(&line, &trace) ||
-        line.len > 0) {
-        return heaptrack_refuse(h, "the allocation lacks its size or trace");
-    }
-    TRY(find_row(h, trace, &kind.row));
-    return h->kinds.len < REC_NONE ? allocation_kind_vec_push(&h->kinds, kind) : ERR_LIMIT;
+    heaptrack_require(h,
+                      heaptrack_number(&line, &kind.size_bytes) &&
+                          heaptrack_number(&line, &trace) && line.len == 0,
+                      "the allocation lacks its size or trace");
+    kind.row = find_row(h, trace);
+    import_need(h->import,
+                h->kinds.len < REC_NONE ? allocation_kind_vec_push(&h->kinds, kind) : ERR_LIMIT);
 }
 
-static inline MUST_USE enum err
-count_allocation(struct heaptrack *h, uint32_t row, uint64_t size_bytes)
+static inline void count_allocation(struct heaptrack *h, uint32_t row, uint64_t size_bytes)
 {
     const uint64_t most_bytes = UINT64_C(1) << MOST_BYTES_SHIFT;
     if (UNLIKELY(size_bytes > most_bytes - h->totals.sums.allocated_bytes)) {
-        return import_refuse_line(h->import, ERR_LIMIT, "more bytes were allocated than possible");
+        import_refuse_line(h->import, ERR_LIMIT, "more bytes were allocated than possible");
     }
-    return heap_totals_allocated(&h->totals, row, size_bytes);
+    import_need(h->import, heap_totals_allocated(&h->totals, row, size_bytes));
 }
 
 // Move the youngest blocks to the older ones.
-static MUST_USE enum err put_aside(struct heaptrack *h, struct birth *youngest)
+static void put_aside(struct heaptrack *h, struct birth *youngest)
 {
     uint32_t place = h->free_birth;
     if (place != REC_NONE) {
         h->free_birth = h->births.items[place].older;
         h->births.items[place] = *youngest;
     } else {
-        if (h->births.len >= REC_NONE) {
-            return ERR_LIMIT;
-        }
         place = (uint32_t)h->births.len;
-        TRY(birth_vec_push(&h->births, *youngest));
+        import_need(h->import,
+                    place < REC_NONE ? birth_vec_push(&h->births, *youngest) : ERR_LIMIT);
     }
     *youngest = (struct birth){.older = place};
-    return ERR_OK;
 }
 
-static MUST_USE enum err allocate_kind(struct heaptrack *h, uint64_t number)
+static void allocate_kind(struct heaptrack *h, uint64_t number)
 {
-    if (UNLIKELY(number >= h->kinds.len)) {
-        return heaptrack_refuse(h, "the event refers to an allocation that is not there");
-    }
+    heaptrack_require(h, number < h->kinds.len,
+                      "the event refers to an allocation that is not there");
     struct allocation_kind *kind = &h->kinds.items[number];
     struct birth *youngest = &kind->youngest;
     if (UNLIKELY(youngest->count == 0)) {
         youngest->born_ms = h->totals.now_ms;
     } else if (UNLIKELY(heap_totals_slice_of(&h->totals, youngest->born_ms) !=
                         h->totals.series.current)) {
-        TRY(put_aside(h, youngest));
+        put_aside(h, youngest);
         youngest->born_ms = h->totals.now_ms;
     }
     youngest->count++;
     h->last_allocated = number;
-    return count_allocation(h, kind->row, kind->size_bytes);
+    count_allocation(h, kind->row, kind->size_bytes);
 }
 
 static uint64_t key_of_kind(const struct allocation_kind *kind)
@@ -94,35 +91,32 @@ static uint64_t key_of_kind(const struct allocation_kind *kind)
     return (uint64_t)kind->row << 32 | (uint32_t)(kind->size_bytes ^ kind->size_bytes >> 32);
 }
 
-// Find the first kind with the same size and stack, REC_NONE if this is the first one.
-static MUST_USE enum err find_twin(struct heaptrack *h, uint32_t kind, uint32_t *out)
+// Return the first kind with the same size and stack, REC_NONE if this is the first one.
+static uint32_t find_twin(struct heaptrack *h, uint32_t kind)
 {
     const struct allocation_kind *kinds = h->kinds.items;
     for (; h->indexed_kinds <= kind; h->indexed_kinds++) {
         uint64_t key = key_of_kind(&kinds[h->indexed_kinds]);
         if (map_u64_find(&h->kind_of, key) == NULL) {
-            TRY(map_u64_put(&h->kind_of, key, h->indexed_kinds));
+            import_need(h->import, map_u64_put(&h->kind_of, key, h->indexed_kinds));
         }
     }
     const uint32_t *first = map_u64_find(&h->kind_of, key_of_kind(&kinds[kind]));
     bool is_same = first != NULL && *first != kind && kinds[*first].row == kinds[kind].row &&
                    kinds[*first].size_bytes == kinds[kind].size_bytes;
-    *out = is_same ? *first : REC_NONE;
-    return ERR_OK;
+    return is_same ? *first : REC_NONE;
 }
 
-// Resolve a free under number *kind without live blocks: use a kind of the same size and stack.
-static NOINLINE MUST_USE enum err resolve_twin(struct heaptrack *h, struct allocation_kind **kind)
+// Resolve a free under a kind without live blocks: return a kind of the same size and stack.
+static NOINLINE struct allocation_kind *resolve_twin(struct heaptrack *h,
+                                                     struct allocation_kind *kind)
 {
-    uint32_t *twin = &(*kind)->twin;
-    if (*twin == REC_NONE) {
-        TRY(find_twin(h, (uint32_t)(*kind - h->kinds.items), twin));
+    if (kind->twin == REC_NONE) {
+        kind->twin = find_twin(h, (uint32_t)(kind - h->kinds.items));
     }
-    if (*twin == REC_NONE || h->kinds.items[*twin].youngest.count == 0) {
-        return heaptrack_refuse(h, "a block is freed that is not live");
-    }
-    *kind = &h->kinds.items[*twin];
-    return ERR_OK;
+    heaptrack_require(h, kind->twin != REC_NONE && h->kinds.items[kind->twin].youngest.count > 0,
+                      "a block is freed that is not live");
+    return &h->kinds.items[kind->twin];
 }
 
 static void drop_youngest(struct heaptrack *h, struct birth *youngest)
@@ -136,14 +130,13 @@ static void drop_youngest(struct heaptrack *h, struct birth *youngest)
     }
 }
 
-static MUST_USE enum err free_kind(struct heaptrack *h, uint64_t number)
+static void free_kind(struct heaptrack *h, uint64_t number)
 {
-    if (UNLIKELY(number >= h->kinds.len)) {
-        return heaptrack_refuse(h, "the event refers to an allocation that is not there");
-    }
+    heaptrack_require(h, number < h->kinds.len,
+                      "the event refers to an allocation that is not there");
     struct allocation_kind *kind = &h->kinds.items[number];
     if (UNLIKELY(kind->youngest.count == 0)) {
-        TRY(resolve_twin(h, &kind));
+        kind = resolve_twin(h, kind);
     }
     const struct heap_free block = {.size_bytes = kind->size_bytes,
                                     .born_ms = kind->youngest.born_ms,
@@ -152,50 +145,47 @@ static MUST_USE enum err free_kind(struct heaptrack *h, uint64_t number)
                                     .is_temporary = number == h->last_allocated};
     h->last_allocated = HEAPTRACK_NOTHING;
     drop_youngest(h, &kind->youngest);
-    return heap_totals_freed(&h->totals, &block);
+    import_need(h->import, heap_totals_freed(&h->totals, &block));
 }
 
-static MUST_USE enum err new_block(struct heaptrack *h, struct raw_block block, uint32_t *out)
+// Add a block, and return its index.
+static uint32_t new_block(struct heaptrack *h, struct raw_block block)
 {
     uint32_t place = h->free_block;
     if (place == REC_NONE) {
-        if (h->blocks.len >= REC_NONE) {
-            return ERR_LIMIT;
-        }
         place = (uint32_t)h->blocks.len;
-        TRY(raw_block_vec_push(&h->blocks, block));
+        import_need(h->import,
+                    place < REC_NONE ? raw_block_vec_push(&h->blocks, block) : ERR_LIMIT);
     } else {
         h->free_block = h->blocks.items[place].next;
         h->blocks.items[place] = block;
     }
-    *out = place;
-    return ERR_OK;
+    return place;
 }
 
-static MUST_USE enum err allocate_address(struct heaptrack *h, struct bytes line, uint64_t size)
+static void allocate_address(struct heaptrack *h, struct bytes line, uint64_t size)
 {
-    uint64_t trace;
-    uint64_t address;
-    uint32_t place;
+    uint64_t trace = 0;
+    uint64_t address = 0;
     struct raw_block block = {.size_bytes = size, .born_ms = h->totals.now_ms, .next = REC_NONE};
-    if (!heaptrack_number(&line, &trace) || !heaptrack_number(&line, &address) || line.len > 0) {
-        return heaptrack_refuse(h, "the allocation lacks its trace or address");
-    }
-    TRY(find_row(h, trace, &block.row));
-    TRY(new_block(h, block, &place));
+    heaptrack_require(
+        h, heaptrack_number(&line, &trace) && heaptrack_number(&line, &address) && line.len == 0,
+        "the allocation lacks its trace or address");
+    block.row = find_row(h, trace);
+    const uint32_t place = new_block(h, block);
     const uint32_t *oldest = map_u64_find(&h->block_of, address);
     if (oldest == NULL) {
-        TRY(map_u64_put(&h->block_of, address, place));
+        import_need(h->import, map_u64_put(&h->block_of, address, place));
     } else {
         // Insert after the oldest. Only a damaged file has a third block at one address.
         h->blocks.items[place].next = h->blocks.items[*oldest].next;
         h->blocks.items[*oldest].next = place;
     }
     h->last_allocated = address;
-    return count_allocation(h, block.row, size);
+    count_allocation(h, block.row, size);
 }
 
-static MUST_USE enum err free_address(struct heaptrack *h, uint64_t address)
+static void free_address(struct heaptrack *h, uint64_t address)
 {
     const uint32_t *oldest = map_u64_find(&h->block_of, address);
     const bool is_temporary = h->last_allocated == address;
@@ -203,7 +193,7 @@ static MUST_USE enum err free_address(struct heaptrack *h, uint64_t address)
     if (oldest == NULL) { // allocated before the recording, or by a function that heaptrack does
                           // not hook
         h->import->b->totals.unknown_frees++;
-        return ERR_OK;
+        return;
     }
     uint32_t place = *oldest;
     struct raw_block *block = &h->blocks.items[place];
@@ -213,35 +203,33 @@ static MUST_USE enum err free_address(struct heaptrack *h, uint64_t address)
                                     .lifetime = rec_bucket_of(h->totals.now_ms - block->born_ms),
                                     .is_temporary = is_temporary};
     if (block->next != REC_NONE) {
-        TRY(map_u64_put(&h->block_of, address, block->next));
+        import_need(h->import, map_u64_put(&h->block_of, address, block->next));
     } else {
         (void)map_u64_remove(&h->block_of, address); // is present
     }
     block->next = h->free_block;
     h->free_block = place;
-    return heap_totals_freed(&h->totals, &freed);
+    import_need(h->import, heap_totals_freed(&h->totals, &freed));
 }
 
-enum err heaptrack_read_allocation(struct heaptrack *h, struct bytes line)
+void heaptrack_read_allocation(struct heaptrack *h, struct bytes line)
 {
-    uint64_t number;
-    if (UNLIKELY(!heaptrack_number(&line, &number))) {
-        return heaptrack_refuse(h, "the allocation has no number");
-    }
+    uint64_t number = 0;
+    heaptrack_require(h, heaptrack_number(&line, &number), "the allocation has no number");
     if (h->is_raw) {
-        return allocate_address(h, line, number);
+        allocate_address(h, line, number);
+    } else {
+        heaptrack_require(h, line.len == 0, "the allocation has more than its number");
+        allocate_kind(h, number);
     }
-    return LIKELY(line.len == 0) ? allocate_kind(h, number)
-                                 : heaptrack_refuse(h, "the allocation has more than its number");
 }
 
-enum err heaptrack_read_free(struct heaptrack *h, struct bytes line)
+void heaptrack_read_free(struct heaptrack *h, struct bytes line)
 {
-    uint64_t number;
-    if (UNLIKELY(!heaptrack_number(&line, &number) || line.len > 0)) {
-        return heaptrack_refuse(h, "the free does not have one number");
-    }
-    return h->is_raw ? free_address(h, number) : free_kind(h, number);
+    uint64_t number = 0;
+    heaptrack_require(h, heaptrack_number(&line, &number) && line.len == 0,
+                      "the free does not have one number");
+    (h->is_raw ? free_address : free_kind)(h, number);
 }
 
 // The values of hexadecimal digits, 16 for every other byte.
@@ -257,7 +245,7 @@ static const uint8_t digits[256] = {
 
 // Nearly all lines of a large file are "+ 1f" and "- 1f". This loop reads each byte of them once
 // and does not search for line feeds. Any other line is left to the general code.
-enum err heaptrack_read_run(struct heaptrack *h)
+void heaptrack_read_run(struct heaptrack *h)
 {
     enum {
         LONGEST = 2 + 8 + 1, // a kind has at most eight digits
@@ -273,13 +261,16 @@ enum err heaptrack_read_run(struct heaptrack *h)
         bool is_allocation = start[0] == '+';
         if ((!is_allocation && start[0] != '-') || start[1] != ' ' || *at != '\n' ||
             at == start + 2) {
-            return ERR_OK;
+            return;
         }
         size_t len = (size_t)(at - start) + 1;
         in->begin += len;
         in->offset += len;
         in->line_number++;
-        TRY(is_allocation ? allocate_kind(h, kind) : free_kind(h, kind));
+        if (is_allocation) {
+            allocate_kind(h, kind);
+        } else {
+            free_kind(h, kind);
+        }
     }
-    return ERR_OK;
 }

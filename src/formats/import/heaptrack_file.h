@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "aggregate/totals/heap_totals.h"
+#include "aggregate/totals/row_history.h"
 #include "formats/import/importer.h"
 
 // Blocks of one kind that were allocated in one time slice.
@@ -61,6 +62,7 @@ DEFINE_VEC(raw_range_vec, struct raw_range);
 struct heaptrack {
     struct import *import; // borrowed
     struct heap_totals totals;
+    struct row_history history;            // owned; of the rows in `totals`, at the end
     uint64_t rss_bytes[SERIES_SLICES_MAX]; // highest of each time slice, 0 if unknown
     uint64_t version;
     uint32_t thread;
@@ -127,25 +129,25 @@ bool heaptrack_string(const struct heaptrack *h,
                       bool is_word,
                       struct bytes *out);
 
-// Refuse the file: "'x', line 12: <why>" with ERR_CORRUPT.
-static inline MUST_USE enum err heaptrack_refuse(struct heaptrack *h, const char *why)
+// End the import with "'x', line 12: <why>" unless `is_sound`.
+static inline void heaptrack_require(struct heaptrack *h, bool is_sound, const char *why)
 {
-    return import_refuse_line(h->import, ERR_CORRUPT, why);
+    import_require(h->import, is_sound, why);
 }
 
-// Read one line each, after its letter. Errors have a sentence, except ERR_NO_MEMORY and ERR_LIMIT.
-enum err heaptrack_read_string(struct heaptrack *h, struct bytes line) MUST_USE;
-enum err heaptrack_read_instruction(struct heaptrack *h, struct bytes line) MUST_USE;
-enum err heaptrack_read_trace(struct heaptrack *h, struct bytes line) MUST_USE;
-enum err heaptrack_read_executable(struct heaptrack *h, struct bytes line) MUST_USE;
-enum err heaptrack_read_module(struct heaptrack *h, struct bytes line) MUST_USE;
+// Read one line each, after its letter.
+void heaptrack_read_string(struct heaptrack *h, struct bytes line);
+void heaptrack_read_instruction(struct heaptrack *h, struct bytes line);
+void heaptrack_read_trace(struct heaptrack *h, struct bytes line);
+void heaptrack_read_executable(struct heaptrack *h, struct bytes line);
+void heaptrack_read_module(struct heaptrack *h, struct bytes line);
 
-enum err heaptrack_read_kind(struct heaptrack *h, struct bytes line) MUST_USE;
-enum err heaptrack_read_allocation(struct heaptrack *h, struct bytes line) MUST_USE;
-enum err heaptrack_read_free(struct heaptrack *h, struct bytes line) MUST_USE;
+void heaptrack_read_kind(struct heaptrack *h, struct bytes line);
+void heaptrack_read_allocation(struct heaptrack *h, struct bytes line);
+void heaptrack_read_free(struct heaptrack *h, struct bytes line);
 
 // Read the events in the window of an interpreted file, up to the first other line.
-enum err heaptrack_read_run(struct heaptrack *h) MUST_USE;
+void heaptrack_read_run(struct heaptrack *h);
 
 // Fill the builder's rows, their history, time slices, RSS samples and totals.
-enum err heaptrack_fill_tables(struct heaptrack *h) MUST_USE;
+void heaptrack_fill_tables(struct heaptrack *h);

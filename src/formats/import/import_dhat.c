@@ -23,6 +23,7 @@ enum {
 
 struct dhat {
     struct import *import;   // borrowed
+    struct strbuf text;      // owned; the content, then the name of the unit
     json_t *root;            // owned
     struct map_u64 frame_of; // owned; by a text of foreign_places.h
     struct u32_vec frames;   // owned; by index in "ftbl"
@@ -32,32 +33,36 @@ struct dhat {
     bool is_adhoc;
 };
 
-static void dhat_release(struct dhat *d)
+static void release_dhat(void *state)
 {
+    struct dhat *d = state;
+    strbuf_release(&d->text);
     json_decref(d->root);
     map_u64_release(&d->frame_of);
     u32_vec_release(&d->frames);
 }
 
-static MUST_USE enum err refuse_point(struct dhat *d, const char *what, size_t number)
+static void require(struct dhat *d, bool is_sound, const char *what, size_t number)
 {
-    return err_set(d->import->info, ERR_CORRUPT, "'%s', %s %zu: not as DHAT writes it",
-                   d->import->in->path, what, number);
+    if (!is_sound) {
+        import_end(d->import,
+                   err_set(d->import->info, ERR_CORRUPT, "'%s', %s %zu: not as DHAT writes it",
+                           d->import->in->path, what, number));
+    }
 }
 
-static MUST_USE enum err parse_document(struct dhat *d)
+static void parse_document(struct dhat *d)
 {
     struct import *import = d->import;
-    CLEANUP(strbuf_release) struct strbuf text = {0};
     uint64_t limit_bytes = CONTENT_BASE_BYTES + import->in->file_bytes * CONTENT_RATIO;
-    TRY(unpacked_all(import->in, limit_bytes, &text, import->info));
+    import_need(import, unpacked_all(import->in, limit_bytes, &d->text, import->info));
     json_error_t error;
-    d->root = json_loadb(strbuf_text(&text), text.len, JSON_REJECT_DUPLICATES, &error);
+    d->root = json_loadb(strbuf_text(&d->text), d->text.len, JSON_REJECT_DUPLICATES, &error);
+    strbuf_release(&d->text);
     if (d->root == NULL) {
-        return err_set(import->info, ERR_CORRUPT, "'%s', line %d: %.150s", import->in->path,
-                       error.line, error.text);
+        import_end(import, err_set(import->info, ERR_CORRUPT, "'%s', line %d: %.150s",
+                                   import->in->path, error.line, error.text));
     }
-    return ERR_OK;
 }
 
 // Get a field that must be a non-negative number.
@@ -71,42 +76,37 @@ static bool get_number(const json_t *object, const char *key, uint64_t *out)
     return true;
 }
 
-static MUST_USE enum err read_frames(struct dhat *d)
+static void read_frames(struct dhat *d)
 {
     json_t *table = json_object_get(d->root, "ftbl");
     for (size_t i = 0; i < json_array_size(table); i++) {
         uint32_t frame = REC_NONE;
         json_t *item = json_array_get(table, i);
-        if (!json_is_string(item)) {
-            return refuse_point(d, "ftbl entry", i);
-        }
+        require(d, json_is_string(item), "ftbl entry", i);
         struct bytes text = {.data = (const uint8_t *)json_string_value(item),
                              .len = json_string_length(item)};
         if (i > 0) { // the first one is the root
-            TRY(valgrind_place_frame(&d->frame_of, d->import, text, &frame));
+            frame = valgrind_place_frame(&d->frame_of, d->import, text);
         }
-        TRY(u32_vec_push(&d->frames, frame));
+        import_need(d->import, u32_vec_push(&d->frames, frame));
     }
-    return json_is_array(table) ? ERR_OK : refuse_point(d, "ftbl", 0);
+    require(d, json_is_array(table), "ftbl", 0);
 }
 
-static MUST_USE enum err
-read_stack(struct dhat *d, const json_t *point, size_t number, uint32_t *out)
+// Return the node of a point's stack.
+static uint32_t read_stack(struct dhat *d, const json_t *point, size_t number)
 {
     json_t *stack = json_object_get(point, "fs");
     uint32_t node = 0;
     for (size_t i = json_array_size(stack); i > 0; i--) { // innermost first
         json_t *item = json_array_get(stack, i - 1);
         json_int_t frame = json_integer_value(item);
-        if (!json_is_integer(item) || frame < 0 || (size_t)frame >= d->frames.len) {
-            return refuse_point(d, "pps entry", number);
-        }
-        if (frame > 0) {
-            TRY(recording_builder_node(d->import->b, node, d->frames.items[frame], &node));
-        }
+        require(d, json_is_integer(item) && frame >= 0 && (size_t)frame < d->frames.len,
+                "pps entry", number);
+        node = frame > 0 ? import_node(d->import, node, d->frames.items[frame]) : node;
     }
-    *out = node;
-    return json_is_array(stack) ? ERR_OK : refuse_point(d, "pps entry", number);
+    require(d, json_is_array(stack), "pps entry", number);
+    return node;
 }
 
 static bool is_event_name(const struct dhat *d, uint32_t node)
@@ -123,35 +123,30 @@ static bool is_event_name(const struct dhat *d, uint32_t node)
     return strncmp(name, "[event ", 7) == 0;
 }
 
-static MUST_USE enum err find_unit_frame(struct dhat *d, uint32_t *out)
+static uint32_t find_unit_frame(struct dhat *d)
 {
     if (d->unit_frame == REC_NONE) {
-        CLEANUP(strbuf_release) struct strbuf name = {0};
         const char *units = json_string_value(json_object_get(d->root, "bsu"));
         units = units != NULL ? units : "units";
         // The module has the same name, as for cairn's own events.
-        strbuf_printf(&name, "[event %.47s] (in [event %.47s])", units, units);
-        TRY(strbuf_result(&name));
-        TRY(valgrind_place_frame(&d->frame_of, d->import, strbuf_bytes(&name), &d->unit_frame));
+        strbuf_printf(&d->text, "[event %.47s] (in [event %.47s])", units, units);
+        import_need(d->import, strbuf_result(&d->text));
+        d->unit_frame = valgrind_place_frame(&d->frame_of, d->import, strbuf_bytes(&d->text));
     }
-    *out = d->unit_frame;
-    return ERR_OK;
+    return d->unit_frame;
 }
 
-static MUST_USE enum err read_event(struct dhat *d, size_t number)
+static void read_event(struct dhat *d, size_t number)
 {
     const json_t *point = json_array_get(json_object_get(d->root, "pps"), number);
     struct rec_adhoc event = {0};
-    if (!get_number(point, "tb", &event.weight) || !get_number(point, "tbk", &event.events)) {
-        return refuse_point(d, "pps entry", number);
-    }
-    TRY(read_stack(d, point, number, &event.node));
+    require(d, get_number(point, "tb", &event.weight) && get_number(point, "tbk", &event.events),
+            "pps entry", number);
+    event.node = read_stack(d, point, number);
     if (!is_event_name(d, event.node)) {
-        uint32_t frame;
-        TRY(find_unit_frame(d, &frame));
-        TRY(recording_builder_node(d->import->b, event.node, frame, &event.node));
+        event.node = import_node(d->import, event.node, find_unit_frame(d));
     }
-    return adhoc_vec_push(&d->import->b->adhoc, event);
+    import_need(d->import, adhoc_vec_push(&d->import->b->adhoc, event));
 }
 
 // Add the peaks of a stack. Return false if a sum exceeds what a heap can have.
@@ -166,37 +161,32 @@ static bool count_peaks(struct dhat *d, uint32_t row, const struct rec_row *add)
            !__builtin_add_overflow(totals->peak_blocks, add->peak_blocks, &totals->peak_blocks);
 }
 
-static MUST_USE enum err read_point(struct dhat *d, size_t number)
+static void read_point(struct dhat *d, size_t number)
 {
     const json_t *point = json_array_get(json_object_get(d->root, "pps"), number);
     struct import_counts counts = {0};
     struct rec_row add = {0};
-    uint32_t node = 0;
-    uint32_t row = 0;
-    if (!get_number(point, "tb", &counts.all_bytes) ||
-        !get_number(point, "tbk", &counts.all_blocks)) {
-        return refuse_point(d, "pps entry", number);
-    }
+    require(d,
+            get_number(point, "tb", &counts.all_bytes) &&
+                get_number(point, "tbk", &counts.all_blocks),
+            "pps entry", number);
     counts.live_blocks = counts.all_blocks; // without lifetimes nothing is ever freed
     counts.live_bytes = counts.all_bytes;
-    if (d->has_lifetimes &&
-        (!get_number(point, "eb", &counts.live_bytes) ||
-         !get_number(point, "ebk", &counts.live_blocks) ||
-         !get_number(point, "gb", &add.peak_bytes) || !get_number(point, "gbk", &add.peak_blocks) ||
-         !get_number(point, "mb", &add.own_peak_bytes))) {
-        return refuse_point(d, "pps entry", number);
-    }
-    if (counts.live_blocks > counts.all_blocks || counts.live_bytes > counts.all_bytes) {
-        return refuse_point(d, "pps entry", number);
-    }
-    TRY(read_stack(d, point, number, &node));
-    TRY(recording_builder_row(d->import->b, d->thread, node, &row));
-    return import_count(d->import, row, &counts) && count_peaks(d, row, &add)
-               ? ERR_OK
-               : refuse_point(d, "pps entry", number);
+    require(d,
+            !d->has_lifetimes || (get_number(point, "eb", &counts.live_bytes) &&
+                                  get_number(point, "ebk", &counts.live_blocks) &&
+                                  get_number(point, "gb", &add.peak_bytes) &&
+                                  get_number(point, "gbk", &add.peak_blocks) &&
+                                  get_number(point, "mb", &add.own_peak_bytes)),
+            "pps entry", number);
+    require(d, counts.live_blocks <= counts.all_blocks && counts.live_bytes <= counts.all_bytes,
+            "pps entry", number);
+    const uint32_t row = import_row(d->import, d->thread, read_stack(d, point, number));
+    require(d, import_count(d->import, row, &counts) && count_peaks(d, row, &add), "pps entry",
+            number);
 }
 
-static MUST_USE enum err read_head(struct dhat *d)
+static void read_head(struct dhat *d)
 {
     struct rec_meta *meta = &d->import->b->meta;
     uint64_t version;
@@ -205,9 +195,9 @@ static MUST_USE enum err read_head(struct dhat *d)
     const char *command = json_string_value(json_object_get(d->root, "cmd"));
     const char *unit = json_string_value(json_object_get(d->root, "tu"));
     if (!get_number(d->root, "dhatFileVersion", &version) || version != 2) {
-        return err_set(d->import->info, ERR_UNSUPPORTED,
-                       "'%s' has another version of DHAT's file format than 2",
-                       d->import->in->path);
+        import_end(d->import, err_set(d->import->info, ERR_UNSUPPORTED,
+                                      "'%s' has another version of DHAT's file format than 2",
+                                      d->import->in->path));
     }
     d->has_lifetimes = json_is_true(json_object_get(d->root, "bklt"));
     const char *mode = json_string_value(json_object_get(d->root, "mode"));
@@ -226,24 +216,24 @@ static MUST_USE enum err read_head(struct dhat *d)
         }
     }
     meta->pid = get_number(d->root, "pid", &pid) && pid <= INT32_MAX ? (uint32_t)pid : 0;
-    return recording_builder_string(d->import->b, command, &meta->command_line);
+    import_need(d->import, recording_builder_string(d->import->b, command, &meta->command_line));
 }
 
-static enum err read_dhat(struct import *import)
+static void read_dhat(struct import *import, void *state)
 {
-    CLEANUP(dhat_release) struct dhat d = {.import = import, .unit_frame = REC_NONE};
-    TRY(parse_document(&d));
-    TRY(read_head(&d));
-    TRY(recording_builder_thread(import->b, 0, 0, "all threads", &d.thread));
-    TRY(read_frames(&d));
-    size_t count = json_array_size(json_object_get(d.root, "pps"));
+    struct dhat *d = state;
+    *d = (struct dhat){.import = import, .unit_frame = REC_NONE};
+    parse_document(d);
+    read_head(d);
+    d->thread = import_thread(import, 0, "all threads");
+    read_frames(d);
+    size_t count = json_array_size(json_object_get(d->root, "pps"));
     for (size_t i = 0; i < count; i++) {
-        TRY(d.is_adhoc ? read_event(&d, i) : read_point(&d, i));
-        TRY(import_check_memory(import, 0));
+        (d->is_adhoc ? read_event : read_point)(d, i);
+        import_check_memory(import, 0);
     }
     recording_builder_sum(import->b);
     import->b->processes.items[0].peak_bytes = import->b->totals.peak_bytes;
-    return ERR_OK;
 }
 
 static bool recognizes_dhat(struct bytes head)
@@ -264,5 +254,7 @@ const struct importer importer_dhat = {
     .unknown =
         REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_TIME | REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS,
     .recognizes = recognizes_dhat,
+    .state_bytes = sizeof(struct dhat),
+    .release = release_dhat,
     .read = read_dhat,
 };

@@ -55,18 +55,14 @@ struct heap_text {
     bool has_all;   // some entry also counts freed blocks
 };
 
-static void heap_text_release(struct heap_text *h)
+static void release_heap_text(void *state)
 {
+    struct heap_text *h = state;
     entry_vec_release(&h->entries);
     u64_vec_release(&h->addresses);
     mapped_file_vec_release(&h->files);
     map_u64_release(&h->frame_of);
     map_u64_release(&h->thread_of);
-}
-
-static MUST_USE enum err refuse_line(struct heap_text *h, const char *why)
-{
-    return import_refuse_line(h->import, ERR_CORRUPT, why);
 }
 
 static void skip_spaces(struct bytes *text)
@@ -115,8 +111,7 @@ static void unsample_counts(uint64_t *blocks, uint64_t *bytes, uint64_t period_b
     *bytes = scaled(*bytes, factor);
 }
 
-static MUST_USE enum err
-add_entry(struct heap_text *h, struct import_counts counts, uint32_t thread)
+static void add_entry(struct heap_text *h, struct import_counts counts, uint32_t thread)
 {
     unsample_counts(&counts.live_blocks, &counts.live_bytes, h->period_bytes);
     unsample_counts(&counts.all_blocks, &counts.all_bytes, h->period_bytes);
@@ -125,142 +120,123 @@ add_entry(struct heap_text *h, struct import_counts counts, uint32_t thread)
                           .thread = thread,
                           .first = h->first,
                           .count = (uint32_t)h->addresses.len - h->first};
-    return entry_vec_push(&h->entries, entry);
+    import_need(h->import, entry_vec_push(&h->entries, entry));
 }
 
 // Read "0x7f82f045110b 0x56136a460525".
-static MUST_USE enum err read_stack(struct heap_text *h, struct bytes line)
+static void read_stack(struct heap_text *h, struct bytes line)
 {
     h->first = (uint32_t)h->addresses.len;
     for (skip_spaces(&line); line.len > 0; skip_spaces(&line)) {
-        uint64_t address;
-        if (!take_text(&line, "0x") || !take_number(&line, 16, &address)) {
-            return refuse_line(h, "an address of the stack makes no sense");
-        }
-        if (h->addresses.len - h->first >= STACK_MAX || h->addresses.len >= UINT32_MAX) {
-            return refuse_line(h, "the stack is too deep");
-        }
-        TRY(u64_vec_push(&h->addresses, address));
+        uint64_t address = 0;
+        import_require(h->import, take_text(&line, "0x") && take_number(&line, 16, &address),
+                       "an address of the stack makes no sense");
+        import_require(h->import,
+                       h->addresses.len - h->first < STACK_MAX && h->addresses.len < UINT32_MAX,
+                       "the stack is too deep");
+        import_need(h->import, u64_vec_push(&h->addresses, address));
     }
-    return ERR_OK;
 }
 
-static MUST_USE enum err find_thread(struct heap_text *h, uint64_t number, uint32_t *out)
+static uint32_t find_thread(struct heap_text *h, uint64_t number)
 {
-    if (map_u64_get(&h->thread_of, number, out)) {
-        return ERR_OK;
+    uint32_t thread;
+    if (!map_u64_get(&h->thread_of, number, &thread)) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "t%" PRIu64, number); // fits
+        thread = import_thread(h->import, (uint32_t)number, name);
+        import_need(h->import, map_u64_put(&h->thread_of, number, thread));
     }
-    char name[32];
-    (void)snprintf(name, sizeof(name), "t%" PRIu64, number); // fits
-    TRY(recording_builder_thread(h->import->b, 0, (uint32_t)number, name, out));
-    return map_u64_put(&h->thread_of, number, *out);
+    return thread;
 }
 
-static MUST_USE enum err read_jemalloc_line(struct heap_text *h, struct bytes line)
+static void read_jemalloc_line(struct heap_text *h, struct bytes line)
 {
     struct import_counts counts;
-    uint64_t number;
-    uint32_t thread;
+    uint64_t number = 0;
     if (take_text(&line, "@")) {
         h->has_stack = true;
-        return read_stack(h, line);
+        read_stack(h, line);
+        return;
     }
     bool is_sum = take_text(&line, "t*:");
-    if (!is_sum &&
-        (!take_text(&line, "t") || !take_number(&line, 10, &number) || !take_text(&line, ":"))) {
-        return refuse_line(h, "this is not a line of a heap profile");
+    import_require(h->import,
+                   is_sum || (take_text(&line, "t") && take_number(&line, 10, &number) &&
+                              take_text(&line, ":")),
+                   "this is not a line of a heap profile");
+    import_require(h->import, take_counted(&line, &counts), "blocks and bytes make no sense");
+    if (!is_sum && h->has_stack) { // the counts of a stack's threads stand for their sum
+        add_entry(h, counts, find_thread(h, number));
     }
-    if (!take_counted(&line, &counts)) {
-        return refuse_line(h, "blocks and bytes make no sense");
-    }
-    if (is_sum || !h->has_stack) {
-        return ERR_OK; // the counts of each stack's threads are read instead
-    }
-    TRY(find_thread(h, number, &thread));
-    return add_entry(h, counts, thread);
 }
 
-static MUST_USE enum err read_plain_line(struct heap_text *h, struct bytes line)
+static void read_plain_line(struct heap_text *h, struct bytes line)
 {
     struct import_counts counts;
-    if (!take_counted(&line, &counts) || !take_text(&line, "@")) {
-        return refuse_line(h, "blocks and bytes make no sense");
-    }
-    TRY(read_stack(h, line));
-    return add_entry(h, counts, h->thread);
+    import_require(h->import, take_counted(&line, &counts) && take_text(&line, "@"),
+                   "blocks and bytes make no sense");
+    read_stack(h, line);
+    add_entry(h, counts, h->thread);
 }
 
 // Read "7f5d9000-7f5da000 r-xp 00002000 fe:00 11036236   /usr/bin/app". A mapping without a file
 // has no module.
-static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
+static void read_mapping(struct heap_text *h, struct bytes line)
 {
     struct mapped_file range = {0};
     uint64_t offset;
     if (!take_number(&line, 16, &range.start) || !take_text(&line, "-") ||
         !take_number(&line, 16, &range.end)) {
-        return ERR_OK; // "build=/path" and the like
+        return; // "build=/path" and the like
     }
     const uint8_t *path = memchr(line.data, '/', line.len);
     skip_spaces(&line);
     line.data += line.len >= 4 ? 4 : line.len; // permissions
     line.len -= line.len >= 4 ? 4 : line.len;
     if (path == NULL || path < line.data || !take_number(&line, 16, &offset)) {
-        return ERR_OK;
+        return;
     }
     size_t len = line.len - (size_t)(path - line.data);
-    TRY(mapped_files_add(&h->files, h->import, (struct bytes){.data = path, .len = len}, range,
-                         offset));
+    mapped_files_add(&h->files, h->import, (struct bytes){.data = path, .len = len}, range, offset);
     struct recording_builder *b = h->import->b;
     if (h->files.len == 1) { // the lowest mapping: Linux places the program there
         b->modules.items[0].is_executable = 1;
         b->meta.program = b->modules.items[0].path;
     }
-    return ERR_OK;
 }
 
-static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)
+static void read_first_line(struct heap_text *h, struct bytes line)
 {
     struct import_counts sum;
-    uint64_t period = 0;
     if (take_text(&line, "heap_v2/")) {
         h->is_jemalloc = true;
-        return take_number(&line, 10, &h->period_bytes) ? ERR_OK
-                                                        : refuse_line(h, "no sampling period");
+        import_require(h->import, take_number(&line, 10, &h->period_bytes), "no sampling period");
+        return;
     }
     (void)take_text(&line, "heap profile:"); // present: recognizes() checked
-    if (!take_counted(&line, &sum) || !take_text(&line, "@")) {
-        return refuse_line(h, "the sums of the profile make no sense");
+    import_require(h->import, take_counted(&line, &sum) && take_text(&line, "@"),
+                   "the sums of the profile make no sense");
+    h->thread = import_thread(h->import, 0, "all threads");
+    if (!take_text(&line, "heapprofile") &&
+        (!(take_text(&line, "heap_v2/") || take_text(&line, "heap/")) ||
+         !take_number(&line, 10, &h->period_bytes))) {
+        import_refuse_line(h->import, ERR_UNSUPPORTED, "an unknown kind of heap profile");
     }
-    TRY(recording_builder_thread(h->import->b, 0, 0, "all threads", &h->thread));
-    if (take_text(&line, "heapprofile")) {
-        return ERR_OK;
-    }
-    if (!(take_text(&line, "heap_v2/") || take_text(&line, "heap/")) ||
-        !take_number(&line, 10, &period)) {
-        return err_set(h->import->info, ERR_UNSUPPORTED,
-                       "'%s', line 1: an unknown kind of heap profile", h->import->in->path);
-    }
-    h->period_bytes = period;
-    return ERR_OK;
 }
 
-static MUST_USE enum err read_line(struct heap_text *h, struct bytes line)
+static void read_line(struct heap_text *h, struct bytes line)
 {
     struct bytes rest = line;
-    if (h->import->in->line_number == 1) {
-        return read_first_line(h, line);
-    }
-    if (take_text(&rest, "MAPPED_LIBRARIES:")) {
-        h->is_in_maps = true;
-        return ERR_OK;
-    }
     skip_spaces(&rest);
-    if (rest.len == 0) {
-        return ERR_OK;
+    if (h->import->in->line_number == 1) {
+        read_first_line(h, line);
+    } else if (take_text(&rest, "MAPPED_LIBRARIES:")) {
+        h->is_in_maps = true;
+    } else if (rest.len > 0) {
+        (h->is_in_maps    ? read_mapping
+         : h->is_jemalloc ? read_jemalloc_line
+                          : read_plain_line)(h, line);
     }
-    return h->is_in_maps    ? read_mapping(h, line)
-           : h->is_jemalloc ? read_jemalloc_line(h, line)
-                            : read_plain_line(h, line);
 }
 
 static uint64_t used_bytes(const struct heap_text *h)
@@ -269,31 +245,16 @@ static uint64_t used_bytes(const struct heap_text *h)
            h->files.cap * sizeof(struct mapped_file) + h->thread_of.slot_count * 16;
 }
 
-static MUST_USE enum err read_lines(struct heap_text *h)
+static uint32_t find_frame(struct heap_text *h, uint64_t address)
 {
-    for (;;) {
-        struct bytes line;
-        enum err err = unpacked_line(h->import->in, &line, h->import->info);
-        if (err == ERR_NOT_FOUND || (err == ERR_OK && h->import->in->is_line_cut)) {
-            return ERR_OK;
-        }
-        TRY(err);
-        TRY(read_line(h, line));
-        if (h->import->in->line_number % 1024 == 0) {
-            TRY(import_check_memory(h->import, used_bytes(h)));
-        }
+    uint32_t frame;
+    if (!map_u64_get(&h->frame_of, address, &frame)) {
+        const struct mapped_file *mapping = mapped_files_find(&h->files, address);
+        frame = import_frame(h->import, mapping != NULL ? mapping->module : REC_NONE,
+                             mapping != NULL ? address - mapping->base : address);
+        import_need(h->import, map_u64_put(&h->frame_of, address, frame));
     }
-}
-
-static MUST_USE enum err find_frame(struct heap_text *h, uint64_t address, uint32_t *out)
-{
-    if (map_u64_get(&h->frame_of, address, out)) {
-        return ERR_OK;
-    }
-    const struct mapped_file *mapping = mapped_files_find(&h->files, address);
-    TRY(recording_builder_frame(h->import->b, mapping != NULL ? mapping->module : REC_NONE,
-                                mapping != NULL ? address - mapping->base : address, NULL, 0, out));
-    return map_u64_put(&h->frame_of, address, *out);
+    return frame;
 }
 
 static bool is_of_allocator(const struct heap_text *h, uint64_t address)
@@ -308,54 +269,56 @@ static bool is_of_allocator(const struct heap_text *h, uint64_t address)
     return strncmp(name, "libjemalloc", 11) == 0 || strncmp(name, "libtcmalloc", 11) == 0;
 }
 
-static MUST_USE enum err finish_entry(struct heap_text *h, const struct entry *entry)
+static void finish_entry(struct heap_text *h, const struct entry *entry)
 {
     const uint64_t *addresses = entry->count > 0 ? h->addresses.items + entry->first : NULL;
     uint32_t inner = 0;
     uint32_t node = 0;
-    uint32_t row = 0;
     while (inner + 1 < entry->count && is_of_allocator(h, addresses[inner])) {
         inner++;
     }
     for (uint32_t i = entry->count; i > inner; i--) {
-        uint32_t frame;
-        TRY(find_frame(h, addresses[i - 1], &frame));
-        TRY(recording_builder_node(h->import->b, node, frame, &node));
+        node = import_node(h->import, node, find_frame(h, addresses[i - 1]));
     }
-    TRY(recording_builder_row(h->import->b, entry->thread, node, &row));
-    return import_count(h->import, row, &entry->counts)
-               ? ERR_OK
-               : refuse_line(h, "the sums are more than possible");
+    const uint32_t row = import_row(h->import, entry->thread, node);
+    import_require(h->import, import_count(h->import, row, &entry->counts),
+                   "the sums are more than possible");
 }
 
-static MUST_USE enum err finish_recording(struct heap_text *h)
+static void finish_recording(struct heap_text *h)
 {
     struct import *import = h->import;
     struct recording_builder *b = import->b;
     mapped_files_sort(&h->files);
     for (size_t i = 0; i < h->entries.len; i++) {
-        TRY(finish_entry(h, &h->entries.items[i]));
-        TRY(import_check_memory(import, used_bytes(h)));
+        finish_entry(h, &h->entries.items[i]);
+        import_check_memory(import, used_bytes(h));
     }
     recording_builder_sum(b);
     b->meta.unknown |= h->has_all ? 0 : REC_UNKNOWN_ALLOCATIONS;
     b->meta.unknown &= ~(uint32_t)(h->is_jemalloc ? REC_UNKNOWN_THREADS : 0);
     if (h->period_bytes > 1) {
-        TRY(import_note_sampling(import, h->period_bytes));
+        import_note_sampling(import, h->period_bytes);
     }
     if (import->in->is_cut || !h->is_in_maps) {
         (void)snprintf(import->damage, sizeof(import->damage),
                        "it ends after line %" PRIu64 ", before or within its list of libraries",
                        import->in->line_number - import->in->is_line_cut); // fits
     }
-    return ERR_OK;
 }
 
-static enum err read_heap_text(struct import *import)
+static void read_heap_text(struct import *import, void *state)
 {
-    CLEANUP(heap_text_release) struct heap_text h = {.import = import};
-    TRY(read_lines(&h));
-    return finish_recording(&h);
+    struct heap_text *h = state;
+    struct bytes line;
+    h->import = import;
+    while (import_next_line(import, &line)) {
+        read_line(h, line);
+        if (import->in->line_number % 1024 == 0) {
+            import_check_memory(import, used_bytes(h));
+        }
+    }
+    finish_recording(h);
 }
 
 static bool recognizes_heap_text(struct bytes head)
@@ -371,5 +334,7 @@ const struct importer importer_heap_text = {
     .unknown = REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_PEAK | REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME |
                REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS,
     .recognizes = recognizes_heap_text,
+    .state_bytes = sizeof(struct heap_text),
+    .release = release_heap_text,
     .read = read_heap_text,
 };

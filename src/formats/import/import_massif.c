@@ -55,43 +55,35 @@ struct massif {
     uint64_t peak_time;
 };
 
-static void massif_release(struct massif *m)
+static void release_massif(void *state)
 {
+    struct massif *m = state;
     map_u64_release(&m->frame_of);
     level_vec_release(&m->levels);
     snapshot_vec_release(&m->snapshots);
 }
 
-static MUST_USE enum err refuse_line(struct massif *m, const char *why)
-{
-    return import_refuse_line(m->import, ERR_CORRUPT, why);
-}
-
 // End the innermost level: bytes that its callers do not explain are its own. Levels extend from
 // the allocating function outwards, so the node is found from the outer end.
-static MUST_USE enum err leave_level(struct massif *m)
+static void leave_level(struct massif *m)
 {
     struct recording_builder *b = m->import->b;
     struct level level = m->levels.items[m->levels.len - 1];
     uint32_t node = 0;
-    uint32_t row = 0;
     for (size_t i = m->levels.len; i > 0 && level.bytes > 0; i--) {
         uint32_t frame = m->levels.items[i - 1].frame;
-        if (frame != REC_NONE) {
-            TRY(recording_builder_node(b, node, frame, &node));
-        }
+        node = frame != REC_NONE ? import_node(m->import, node, frame) : node;
     }
     m->levels.len--;
-    if (level.bytes == 0) {
-        return ERR_OK;
+    if (level.bytes > 0) {
+        const uint32_t row = import_row(m->import, m->thread, node);
+        b->rows.items[row].peak_bytes += level.bytes;
+        import_check_memory(m->import, 0);
     }
-    TRY(recording_builder_row(b, m->thread, node, &row));
-    b->rows.items[row].peak_bytes += level.bytes;
-    return import_check_memory(m->import, 0);
 }
 
 // Read " n1: 72704 0x48FA7B9: ??? (in /lib/libstdc++.so.6)".
-static MUST_USE enum err read_tree_line(struct massif *m, struct bytes line)
+static void read_tree_line(struct massif *m, struct bytes line)
 {
     size_t depth = 0;
     uint64_t callers;
@@ -99,35 +91,32 @@ static MUST_USE enum err read_tree_line(struct massif *m, struct bytes line)
     for (; depth < line.len && line.data[depth] == ' ' && depth < DEPTH_MAX; depth++) {
     }
     line = (struct bytes){.data = line.data + depth, .len = line.len - depth};
-    if (!import_take_text(&line, "n") || !import_take_number(&line, 10, &callers) ||
-        !import_take_text(&line, ": ") || !import_take_number(&line, 10, &level.bytes) ||
-        !import_take_text(&line, " ")) {
-        return refuse_line(m, "not a line of a heap tree");
-    }
+    import_require(m->import,
+                   import_take_text(&line, "n") && import_take_number(&line, 10, &callers) &&
+                       import_take_text(&line, ": ") &&
+                       import_take_number(&line, 10, &level.bytes) && import_take_text(&line, " "),
+                   "not a line of a heap tree");
     while (m->levels.len > depth) {
-        TRY(leave_level(m));
+        leave_level(m);
     }
-    if (m->levels.len != depth) {
-        return refuse_line(m, "the line of the heap tree is deeper than its callee's callers");
-    }
+    import_require(m->import, m->levels.len == depth,
+                   "the line of the heap tree is deeper than its callee's callers");
     if (depth > 0) {
         struct level *callee = &m->levels.items[depth - 1];
-        if (level.bytes > callee->bytes) {
-            return refuse_line(m, "the callers of a function have more bytes than it has itself");
-        }
+        import_require(m->import, level.bytes <= callee->bytes,
+                       "the callers of a function have more bytes than it has itself");
         callee->bytes -= level.bytes;
-        TRY(valgrind_place_frame(&m->frame_of, m->import, line, &level.frame));
+        level.frame = valgrind_place_frame(&m->frame_of, m->import, line);
     }
-    return level_vec_push(&m->levels, level);
+    import_need(m->import, level_vec_push(&m->levels, level));
 }
 
-static MUST_USE enum err end_tree(struct massif *m)
+static void end_tree(struct massif *m)
 {
     while (m->levels.len > 0) {
-        TRY(leave_level(m));
+        leave_level(m);
     }
     m->is_wanted = false;
-    return ERR_OK;
 }
 
 // Begin a tree. It is kept if it is the peak's, or, before the peak's, if it is the largest so far.
@@ -146,69 +135,59 @@ static void begin_tree(struct massif *m, bool is_peak)
 }
 
 // Add a snapshot. Its time precedes its bytes.
-static MUST_USE enum err add_snapshot(struct massif *m)
+static void add_snapshot(struct massif *m)
 {
     size_t count = m->snapshots.len;
     uint64_t before = count > 0 ? m->snapshots.items[count - 1].heap_bytes : 0;
     uint64_t now = m->snapshot.heap_bytes;
-    if (__builtin_add_overflow(m->grown_bytes, now > before ? now - before : 0, &m->grown_bytes)) {
-        return refuse_line(m, "the sums are more than possible");
+    const uint64_t grown_bytes = now > before ? now - before : 0;
+    import_require(m->import, !__builtin_add_overflow(m->grown_bytes, grown_bytes, &m->grown_bytes),
+                   "the sums are more than possible");
+    import_need(m->import, snapshot_vec_push(&m->snapshots, m->snapshot));
+    if (m->snapshots.len % CHECK_INTERVAL == 0) {
+        import_check_memory(m->import, m->snapshots.cap * sizeof(struct snapshot));
     }
-    TRY(snapshot_vec_push(&m->snapshots, m->snapshot));
-    return m->snapshots.len % CHECK_INTERVAL != 0
-               ? ERR_OK
-               : import_check_memory(m->import, m->snapshots.cap * sizeof(struct snapshot));
 }
 
-static MUST_USE enum err read_line(struct massif *m, struct bytes line)
+static void take_number(struct massif *m, struct bytes *line, uint64_t *out)
+{
+    import_require(m->import, import_take_number(line, 10, out), "no number");
+}
+
+static void read_line(struct massif *m, struct bytes line)
 {
     struct rec_meta *meta = &m->import->b->meta;
     bool is_tree = line.len > 0 && (line.data[0] == ' ' || line.data[0] == 'n');
     uint64_t ignored;
     if (is_tree) {
-        return m->is_wanted ? read_tree_line(m, line) : ERR_OK;
+        if (m->is_wanted) {
+            read_tree_line(m, line);
+        }
+        return;
     }
-    TRY(end_tree(m));
+    end_tree(m);
     if (import_take_text(&line, "mem_heap_B=")) {
-        return import_take_number(&line, 10, &m->snapshot.heap_bytes) ? add_snapshot(m)
-                                                                      : refuse_line(m, "no number");
-    }
-    if (import_take_text(&line, "time=")) {
-        return import_take_number(&line, 10, &m->snapshot.time) ? ERR_OK
-                                                                : refuse_line(m, "no number");
-    }
-    if (import_take_text(&line, "heap_tree=")) {
+        take_number(m, &line, &m->snapshot.heap_bytes);
+        add_snapshot(m);
+    } else if (import_take_text(&line, "time=")) {
+        take_number(m, &line, &m->snapshot.time);
+    } else if (import_take_text(&line, "heap_tree=")) {
         if (!import_take_text(&line, "empty")) {
             begin_tree(m, import_take_text(&line, "peak"));
         }
-        return ERR_OK;
-    }
-    if (import_take_text(&line, "snapshot=") || import_take_text(&line, "mem_heap_extra_B=") ||
-        import_take_text(&line, "mem_stacks_B=")) {
-        return import_take_number(&line, 10, &ignored) ? ERR_OK : refuse_line(m, "no number");
-    }
-    if (import_take_text(&line, "cmd: ")) {
-        return import_string(m->import, line, &meta->command_line);
-    }
-    if (import_take_text(&line, "time_unit: ")) {
+    } else if (import_take_text(&line, "snapshot=") ||
+               import_take_text(&line, "mem_heap_extra_B=") ||
+               import_take_text(&line, "mem_stacks_B=")) {
+        take_number(m, &line, &ignored);
+    } else if (import_take_text(&line, "cmd: ")) {
+        meta->command_line = import_string(m->import, line);
+    } else if (import_take_text(&line, "time_unit: ")) {
         m->is_ms = import_take_text(&line, "ms");
-        return ERR_OK;
-    }
-    bool is_known =
-        line.len == 0 || import_take_text(&line, "#") || import_take_text(&line, "desc:");
-    return is_known ? ERR_OK : refuse_line(m, "this is not a line of a massif file");
-}
-
-static MUST_USE enum err read_lines(struct massif *m)
-{
-    for (;;) {
-        struct bytes line;
-        enum err err = unpacked_line(m->import->in, &line, m->import->info);
-        if (err == ERR_NOT_FOUND || (err == ERR_OK && m->import->in->is_line_cut)) {
-            return end_tree(m);
-        }
-        TRY(err);
-        TRY(read_line(m, line));
+    } else {
+        import_require(m->import,
+                       line.len == 0 || import_take_text(&line, "#") ||
+                           import_take_text(&line, "desc:"),
+                       "this is not a line of a massif file");
     }
 }
 
@@ -227,18 +206,19 @@ add_change(struct recording_builder *b, struct rec_cell *cell, uint64_t from, ui
 }
 
 // Add a cell to its slice.
-static MUST_USE enum err end_cell(struct recording_builder *b, const struct rec_cell *cell)
+static void end_cell(struct massif *m, const struct rec_cell *cell)
 {
+    struct recording_builder *b = m->import->b;
     struct rec_slice *slice = &b->slices.items[cell->slice];
     slice->allocations = cell->allocations;
     slice->allocated_bytes = cell->allocated_bytes;
     slice->frees = cell->frees;
     slice->freed_bytes = cell->freed_bytes;
-    return cells_vec_push(&b->cells, *cell);
+    import_need(m->import, cells_vec_push(&b->cells, *cell));
 }
 
 // Add the snapshots as slices, and as the cells of the row without a stack.
-static MUST_USE enum err add_series(struct massif *m, uint32_t row)
+static void add_series(struct massif *m, uint32_t row)
 {
     struct recording_builder *b = m->import->b;
     uint64_t end_ms = m->snapshot.time;
@@ -249,34 +229,33 @@ static MUST_USE enum err add_series(struct massif *m, uint32_t row)
         shift++;
     }
     b->slice_ms = UINT64_C(1) << shift;
-    TRY(slices_vec_resize(&b->slices, (size_t)(end_ms >> shift) + 1));
+    import_need(m->import, slices_vec_resize(&b->slices, (size_t)(end_ms >> shift) + 1));
     for (size_t i = 0; i < m->snapshots.len; i++) {
         const struct snapshot *at = &m->snapshots.items[i];
         uint64_t time = min_u64(at->time, end_ms);
         while (cell.slice < time >> shift) { // a time before the previous one counts as equal
-            TRY(end_cell(b, &cell));
+            end_cell(m, &cell);
             cell = (struct rec_cell){.row = row, .slice = cell.slice + 1};
             add_change(b, &cell, bytes, bytes);
         }
         add_change(b, &cell, bytes, at->heap_bytes);
         bytes = at->heap_bytes;
     }
-    return end_cell(b, &cell);
+    end_cell(m, &cell);
 }
 
 // Finish the row without a stack: it has the figures without known stacks, which are the live bytes
 // at the end and the series.
-static MUST_USE enum err finish_row(struct massif *m)
+static void finish_row(struct massif *m)
 {
     struct recording_builder *b = m->import->b;
-    uint32_t row = 0;
-    TRY(recording_builder_row(b, m->thread, 0, &row));
+    const uint32_t row = import_row(m->import, m->thread, 0);
     b->rows.items[row].allocated_bytes = m->snapshot.heap_bytes;
     b->rows.items[row].allocations = m->snapshot.heap_bytes > 0;
     if (!m->is_ms) {
-        return ERR_OK;
+        return;
     }
-    TRY(add_series(m, row));
+    add_series(m, row);
     struct rec_row *sum = &b->rows.items[row];
     sum->allocated_bytes = 0;
     sum->allocations = 0;
@@ -286,14 +265,13 @@ static MUST_USE enum err finish_row(struct massif *m)
         sum->frees += b->cells.items[i].frees;
         sum->freed_bytes += b->cells.items[i].freed_bytes;
     }
-    return ERR_OK;
 }
 
-static MUST_USE enum err finish_recording(struct massif *m)
+static void finish_recording(struct massif *m)
 {
     struct import *import = m->import;
     struct recording_builder *b = import->b;
-    TRY(finish_row(m));
+    finish_row(m);
     recording_builder_sum(b);
     b->processes.items[0].peak_bytes = b->totals.peak_bytes;
     if (m->is_ms) {
@@ -306,17 +284,21 @@ static MUST_USE enum err finish_recording(struct massif *m)
                        "it ends after line %" PRIu64 ", and the rest is missing",
                        import->in->line_number - 1); // fits
     }
-    return ERR_OK;
 }
 
-static enum err read_massif(struct import *import)
+static void read_massif(struct import *import, void *state)
 {
-    CLEANUP(massif_release) struct massif m = {.import = import};
-    TRY(recording_builder_thread(import->b, 0, 0, "all threads", &m.thread));
-    TRY(read_lines(&m));
-    size_t count = m.snapshots.len; // the last one may be truncated
-    m.snapshot = count > 0 ? m.snapshots.items[count - 1] : (struct snapshot){0};
-    return finish_recording(&m);
+    struct massif *m = state;
+    struct bytes line;
+    m->import = import;
+    m->thread = import_thread(import, 0, "all threads");
+    while (import_next_line(import, &line)) {
+        read_line(m, line);
+    }
+    end_tree(m);
+    size_t count = m->snapshots.len; // the last one may be truncated
+    m->snapshot = count > 0 ? m->snapshots.items[count - 1] : (struct snapshot){0};
+    finish_recording(m);
 }
 
 static bool recognizes_massif(struct bytes head)
@@ -335,5 +317,7 @@ const struct importer importer_massif = {
                REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME | REC_UNKNOWN_LIFETIMES |
                REC_UNKNOWN_THREADS,
     .recognizes = recognizes_massif,
+    .state_bytes = sizeof(struct massif),
+    .release = release_massif,
     .read = read_massif,
 };

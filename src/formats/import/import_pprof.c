@@ -62,8 +62,9 @@ struct pprof {
     size_t since_check; // messages since the last check
 };
 
-static void pprof_release(struct pprof *p)
+static void release_pprof(void *state)
 {
+    struct pprof *p = state;
     strbuf_release(&p->content);
     u32_vec_release(&p->texts);
     u64_vec_release(&p->types);
@@ -76,10 +77,12 @@ static void pprof_release(struct pprof *p)
     u64_vec_release(&p->stack);
 }
 
-static MUST_USE enum err refuse_file(struct pprof *p, const char *why)
+static void require(struct pprof *p, bool is_sound, const char *why)
 {
-    return err_set(p->import->info, ERR_CORRUPT, "'%s', offset %zu: %s", p->import->in->path,
-                   p->offset, why);
+    if (!is_sound) {
+        import_end(p->import, err_set(p->import->info, ERR_CORRUPT, "'%s', offset %zu: %s",
+                                      p->import->in->path, p->offset, why));
+    }
 }
 
 // The fields 1 to 7 of a message that are numbers, 0 if absent.
@@ -87,25 +90,24 @@ struct numbers {
     uint64_t of[8];
 };
 
-static MUST_USE enum err take_numbers(struct pprof *p, struct bytes message, struct numbers *out)
+static struct numbers take_numbers(struct pprof *p, struct bytes message)
 {
+    struct numbers numbers = {0};
     struct cursor c = cursor_over(message);
     struct protobuf_field field;
     while (protobuf_next(&c, &field)) {
-        if (!field.is_bytes && field.number < ARRAY_LEN(out->of)) {
-            out->of[field.number] = field.value;
+        if (!field.is_bytes && field.number < ARRAY_LEN(numbers.of)) {
+            numbers.of[field.number] = field.value;
         }
     }
-    return c.failed ? refuse_file(p, "a message that makes no sense") : ERR_OK;
+    require(p, !c.failed, "a message that makes no sense");
+    return numbers;
 }
 
-static MUST_USE enum err find_text(struct pprof *p, uint64_t number, rec_string *out)
+static rec_string find_text(struct pprof *p, uint64_t number)
 {
-    if (number >= p->texts.len && number > 0) {
-        return refuse_file(p, "a text that is not in the file");
-    }
-    *out = number < p->texts.len ? p->texts.items[number] : 0;
-    return ERR_OK;
+    require(p, number < p->texts.len || number == 0, "a text that is not in the file");
+    return number < p->texts.len ? p->texts.items[number] : 0;
 }
 
 static const char *text_of(const struct pprof *p, rec_string id)
@@ -115,14 +117,12 @@ static const char *text_of(const struct pprof *p, rec_string id)
 
 // --- the messages, each kind in the order of its first mention here -----------------------------
 
-static enum err read_text(struct pprof *p, struct bytes message)
+static void read_text(struct pprof *p, struct bytes message)
 {
-    rec_string id;
-    TRY(import_string(p->import, message, &id));
-    return u32_vec_push(&p->texts, id);
+    import_need(p->import, u32_vec_push(&p->texts, import_string(p->import, message)));
 }
 
-static enum err read_type(struct pprof *p, struct bytes message)
+static void read_type(struct pprof *p, struct bytes message)
 {
     static const struct {
         const char *type;
@@ -132,35 +132,30 @@ static enum err read_type(struct pprof *p, struct bytes message)
         {"inuse_objects", ROLE_INUSE_OBJECTS}, {"inuse_space", ROLE_INUSE_SPACE},
         {"objects", ROLE_INUSE_OBJECTS},       {"space", ROLE_INUSE_SPACE},
     };
-    struct numbers numbers = {0};
-    rec_string type = 0;
-    TRY(take_numbers(p, message, &numbers));
-    TRY(find_text(p, numbers.of[1], &type));
+    const struct numbers numbers = take_numbers(p, message);
+    const rec_string type = find_text(p, numbers.of[1]);
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         if (strcmp(text_of(p, type), types[i].type) == 0) {
             p->value_of[types[i].role] = (uint32_t)p->types.len;
         }
     }
-    return u64_vec_push(&p->types, type);
+    import_need(p->import, u64_vec_push(&p->types, type));
 }
 
-static enum err read_mapping(struct pprof *p, struct bytes message)
+static void read_mapping(struct pprof *p, struct bytes message)
 {
-    struct numbers numbers = {0};
-    rec_string path = 0;
-    rec_string build_id = 0;
-    TRY(take_numbers(p, message, &numbers));
-    TRY(find_text(p, numbers.of[5], &path));
-    TRY(find_text(p, numbers.of[6], &build_id));
+    const struct numbers numbers = take_numbers(p, message);
+    const rec_string path = find_text(p, numbers.of[5]);
+    const rec_string build_id = find_text(p, numbers.of[6]);
     const char *text = text_of(p, path);
     struct mapped_file range = {.start = numbers.of[2], .end = numbers.of[3]};
-    TRY(map_u64_put(&p->mapping_of, numbers.of[1], (uint32_t)p->files.len));
-    TRY(mapped_files_add(&p->files, p->import,
-                         (struct bytes){.data = (const uint8_t *)text, .len = strlen(text)}, range,
-                         numbers.of[4]));
+    import_need(p->import, map_u64_put(&p->mapping_of, numbers.of[1], (uint32_t)p->files.len));
+    mapped_files_add(&p->files, p->import,
+                     (struct bytes){.data = (const uint8_t *)text, .len = strlen(text)}, range,
+                     numbers.of[4]);
     uint32_t module = p->files.items[p->files.len - 1].module;
     if (module == REC_NONE) {
-        return ERR_OK;
+        return;
     }
     struct rec_module *to = &p->import->b->modules.items[module];
     to->build_id = build_id;
@@ -168,57 +163,52 @@ static enum err read_mapping(struct pprof *p, struct bytes message)
         p->import->b->meta.program = path;
         to->is_executable = 1;
     }
-    return ERR_OK;
 }
 
-static enum err read_function(struct pprof *p, struct bytes message)
+static void read_function(struct pprof *p, struct bytes message)
 {
-    struct numbers numbers = {0};
-    struct function function = {0};
-    TRY(take_numbers(p, message, &numbers));
-    TRY(find_text(p, numbers.of[2] != 0 ? numbers.of[2] : numbers.of[3], &function.name));
-    TRY(find_text(p, numbers.of[4], &function.file));
-    TRY(map_u64_put(&p->function_of, numbers.of[1], (uint32_t)p->functions.len));
-    return function_vec_push(&p->functions, function);
+    const struct numbers numbers = take_numbers(p, message);
+    const struct function function = {
+        .name = find_text(p, numbers.of[2] != 0 ? numbers.of[2] : numbers.of[3]),
+        .file = find_text(p, numbers.of[4])};
+    import_need(p->import, map_u64_put(&p->function_of, numbers.of[1], (uint32_t)p->functions.len));
+    import_need(p->import, function_vec_push(&p->functions, function));
 }
 
 // Add a function at a location.
-static MUST_USE enum err
+static void
 read_line(struct pprof *p, struct bytes message, struct rec_frame *frame, bool *has_name)
 {
     struct symbols_vec *symbols = &p->import->b->symbols;
-    struct numbers numbers = {0};
-    TRY(take_numbers(p, message, &numbers));
+    const struct numbers numbers = take_numbers(p, message);
     const uint32_t *known = map_u64_find(&p->function_of, numbers.of[1]);
-    if (known == NULL && numbers.of[1] != 0) {
-        return refuse_file(p, "a function that is not in the file");
+    require(p, known != NULL || numbers.of[1] == 0, "a function that is not in the file");
+    if (known == NULL) {
+        return;
     }
-    if (known == NULL || symbols->len >= REC_NONE) {
-        return known == NULL ? ERR_OK : ERR_LIMIT;
-    }
+    import_need(p->import, symbols->len < REC_NONE ? ERR_OK : ERR_LIMIT);
     const struct function *function = &p->functions.items[*known];
     frame->symbol_count++;
     *has_name |= function->name != 0;
-    return symbols_vec_push(
-        symbols,
-        (struct rec_symbol){.function = function->name,
-                            .file = function->file,
-                            .line = numbers.of[2] <= INT32_MAX ? (uint32_t)numbers.of[2] : 0});
+    const struct rec_symbol symbol = {.function = function->name,
+                                      .file = function->file,
+                                      .line =
+                                          numbers.of[2] <= INT32_MAX ? (uint32_t)numbers.of[2] : 0};
+    import_need(p->import, symbols_vec_push(symbols, symbol));
 }
 
 // Read a location. Its lines may precede or follow its numbers.
-static enum err read_location(struct pprof *p, struct bytes message)
+static void read_location(struct pprof *p, struct bytes message)
 {
     struct recording_builder *b = p->import->b;
     struct cursor c = cursor_over(message);
     struct protobuf_field field;
-    struct numbers numbers = {0};
+    const struct numbers numbers = take_numbers(p, message);
     struct rec_frame frame = {.module = REC_NONE, .symbol_first = (uint32_t)b->symbols.len};
     bool has_name = false;
-    TRY(take_numbers(p, message, &numbers));
     while (protobuf_next(&c, &field)) {
         if (field.number == 4 && field.is_bytes) {
-            TRY(read_line(p, field.bytes, &frame, &has_name));
+            read_line(p, field.bytes, &frame, &has_name);
         }
     }
     // A tool without all symbols leaves lines without functions: cairn looks the names up.
@@ -233,11 +223,9 @@ static enum err read_location(struct pprof *p, struct bytes message)
         frame.module = file->module;
         frame.offset -= file->module != REC_NONE ? file->base : 0;
     }
-    if (b->frames.len >= REC_NONE) {
-        return ERR_LIMIT;
-    }
-    TRY(map_u64_put(&p->frame_of, numbers.of[1], (uint32_t)b->frames.len));
-    return frames_vec_push(&b->frames, frame);
+    import_need(p->import, b->frames.len < REC_NONE ? ERR_OK : ERR_LIMIT);
+    import_need(p->import, map_u64_put(&p->frame_of, numbers.of[1], (uint32_t)b->frames.len));
+    import_need(p->import, frames_vec_push(&b->frames, frame));
 }
 
 // The content of a sample.
@@ -247,92 +235,79 @@ struct sample {
     rec_string thread_name;
 };
 
-static MUST_USE enum err read_values(struct pprof *p,
-                                     const struct protobuf_field *field,
-                                     size_t *count,
-                                     struct sample *sample)
+static void read_values(struct pprof *p,
+                        const struct protobuf_field *field,
+                        size_t *count,
+                        struct sample *sample)
 {
     struct protobuf_numbers numbers = protobuf_numbers_of(field);
     uint64_t value;
     for (; protobuf_next_number(&numbers, &value); (*count)++) {
-        if (value > INT64_MAX) {
-            return refuse_file(p, "a value below 0, as in the difference of two profiles");
-        }
+        require(p, value <= INT64_MAX, "a value below 0, as in the difference of two profiles");
         for (size_t role = 0; role < ROLE_COUNT; role++) {
             if (p->value_of[role] == *count) {
                 sample->values[role] = value;
             }
         }
     }
-    return numbers.packed.failed ? refuse_file(p, "values that make no sense") : ERR_OK;
+    require(p, !numbers.packed.failed, "values that make no sense");
 }
 
-static MUST_USE enum err read_stack(struct pprof *p, const struct protobuf_field *field)
+static void read_stack(struct pprof *p, const struct protobuf_field *field)
 {
     struct protobuf_numbers numbers = protobuf_numbers_of(field);
     uint64_t id;
     while (protobuf_next_number(&numbers, &id)) {
-        if (p->stack.len >= STACK_MAX) {
-            return refuse_file(p, "a stack that is too deep");
-        }
-        TRY(u64_vec_push(&p->stack, id));
+        require(p, p->stack.len < STACK_MAX, "a stack that is too deep");
+        import_need(p->import, u64_vec_push(&p->stack, id));
     }
-    return numbers.packed.failed ? refuse_file(p, "a stack that makes no sense") : ERR_OK;
+    require(p, !numbers.packed.failed, "a stack that makes no sense");
 }
 
 // Read a label. cairn's own exports name the thread of a sample.
-static MUST_USE enum err read_label(struct pprof *p, struct bytes message, struct sample *sample)
+static void read_label(struct pprof *p, struct bytes message, struct sample *sample)
 {
-    struct numbers numbers = {0};
-    rec_string key = 0;
-    TRY(take_numbers(p, message, &numbers));
-    TRY(find_text(p, numbers.of[1], &key));
+    const struct numbers numbers = take_numbers(p, message);
+    const rec_string key = find_text(p, numbers.of[1]);
     if (strcmp(text_of(p, key), "thread_id") == 0) {
         sample->thread_id = numbers.of[3];
     }
-    return strcmp(text_of(p, key), "thread") == 0
-               ? find_text(p, numbers.of[2], &sample->thread_name)
-               : ERR_OK;
+    if (strcmp(text_of(p, key), "thread") == 0) {
+        sample->thread_name = find_text(p, numbers.of[2]);
+    }
 }
 
-static MUST_USE enum err find_thread(struct pprof *p, const struct sample *sample, uint32_t *out)
+static uint32_t find_thread(struct pprof *p, const struct sample *sample)
 {
     struct recording_builder *b = p->import->b;
     uint64_t key = sample->thread_id << 32 | sample->thread_name;
-    if (map_u64_get(&p->thread_of, key, out)) {
-        return ERR_OK;
+    uint32_t thread;
+    if (!map_u64_get(&p->thread_of, key, &thread)) {
+        const char *name = key != 0 ? text_of(p, sample->thread_name) : "all threads";
+        thread = import_thread(p->import, (uint32_t)sample->thread_id, name);
+        b->meta.unknown &= ~(uint32_t)(key != 0 ? REC_UNKNOWN_THREADS : 0);
+        import_need(p->import, map_u64_put(&p->thread_of, key, thread));
     }
-    const char *name = key != 0 ? text_of(p, sample->thread_name) : "all threads";
-    TRY(recording_builder_thread(b, 0, (uint32_t)sample->thread_id, name, out));
-    b->meta.unknown &= ~(uint32_t)(key != 0 ? REC_UNKNOWN_THREADS : 0);
-    return map_u64_put(&p->thread_of, key, *out);
+    return thread;
 }
 
-static MUST_USE enum err add_sample(struct pprof *p, const struct sample *sample)
+static void add_sample(struct pprof *p, const struct sample *sample)
 {
-    struct recording_builder *b = p->import->b;
     uint32_t node = 0;
-    uint32_t thread;
-    uint32_t row;
     for (size_t i = p->stack.len; i > 0; i--) {
         const uint32_t *frame = map_u64_find(&p->frame_of, p->stack.items[i - 1]);
-        if (frame == NULL) {
-            return refuse_file(p, "a location that is not in the file");
-        }
-        TRY(recording_builder_node(b, node, *frame, &node));
+        require(p, frame != NULL, "a location that is not in the file");
+        node = import_node(p->import, node, *frame);
     }
-    TRY(find_thread(p, sample, &thread));
-    TRY(recording_builder_row(b, thread, node, &row));
+    const uint32_t row = import_row(p->import, find_thread(p, sample), node);
     const struct import_counts counts = {.live_blocks = sample->values[ROLE_INUSE_OBJECTS],
                                          .live_bytes = sample->values[ROLE_INUSE_SPACE],
                                          .all_blocks = sample->values[ROLE_ALLOC_OBJECTS],
                                          .all_bytes = sample->values[ROLE_ALLOC_SPACE]};
-    return import_count(p->import, row, &counts)
-               ? ERR_OK
-               : refuse_file(p, "the sums are more than possible");
+    require(p, import_count(p->import, row, &counts), "the sums are more than possible");
 }
 
-static enum err read_sample(struct pprof *p, struct bytes message)
+static void read_sample(struct pprof *p, struct bytes message)
 {
     struct cursor c = cursor_over(message);
     struct protobuf_field field;
@@ -341,20 +316,19 @@ static enum err read_sample(struct pprof *p, struct bytes message)
     u64_vec_clear(&p->stack);
     while (protobuf_next(&c, &field)) {
         if (field.number == 1) {
-            TRY(read_stack(p, &field));
+            read_stack(p, &field);
         } else if (field.number == 2) {
-            TRY(read_values(p, &field, &count, &sample));
+            read_values(p, &field, &count, &sample);
         } else if (field.number == 3 && field.is_bytes) {
-            TRY(read_label(p, field.bytes, &sample));
+            read_label(p, field.bytes, &sample);
         }
     }
-    if (c.failed || count != p->types.len) {
-        return refuse_file(p, "a sample with a different number of values than types");
-    }
-    return add_sample(p, &sample);
+    require(p, !c.failed && count == p->types.len,
+            "a sample with a different number of values than types");
+    add_sample(p, &sample);
 }
 
-static MUST_USE enum err check_memory(struct pprof *p)
+static void check_memory(struct pprof *p)
 {
     enum {
         MAP_SLOT_BYTES = sizeof(uint64_t) + sizeof(uint32_t),
@@ -367,13 +341,12 @@ static MUST_USE enum err check_memory(struct pprof *p)
         used_bytes += maps[i]->slot_count * MAP_SLOT_BYTES;
     }
     p->since_check = 0;
-    return import_check_memory(p->import, used_bytes);
+    import_check_memory(p->import, used_bytes);
 }
 
-typedef enum err read_message(struct pprof *p, struct bytes message);
+typedef void read_message(struct pprof *p, struct bytes message);
 
-static MUST_USE enum err
-read_messages(struct pprof *p, enum profile_field wanted, read_message *read)
+static void read_messages(struct pprof *p, enum profile_field wanted, read_message *read)
 {
     struct cursor c = cursor_over(strbuf_bytes(&p->content));
     struct protobuf_field field;
@@ -388,16 +361,17 @@ read_messages(struct pprof *p, enum profile_field wanted, read_message *read)
             p->period = field.value;
         }
         if (field.number == wanted && field.is_bytes) {
-            TRY(read(p, field.bytes));
-            TRY(++p->since_check < CHECK_INTERVAL ? ERR_OK : check_memory(p));
+            read(p, field.bytes);
+            if (++p->since_check >= CHECK_INTERVAL) {
+                check_memory(p);
+            }
         }
     }
-    bool is_cut = c.failed || p->import->in->is_cut;
-    return is_cut ? refuse_file(p, "the file is truncated or damaged here") : ERR_OK;
+    require(p, !c.failed && !p->import->in->is_cut, "the file is truncated or damaged here");
 }
 
 // Set the figures that the file's kinds of values leave unknown.
-static MUST_USE enum err check_types(struct pprof *p)
+static void check_types(struct pprof *p)
 {
     struct rec_meta *meta = &p->import->b->meta;
     const uint32_t *at = p->value_of;
@@ -406,17 +380,16 @@ static MUST_USE enum err check_types(struct pprof *p)
     if (!has_inuse && !has_alloc) {
         const char *first =
             p->types.len > 0 ? text_of(p, (rec_string)p->types.items[0]) : "nothing";
-        return err_set(p->import->info, ERR_UNSUPPORTED,
-                       "'%s', offset 0: a profile of %.60s, not of the heap", p->import->in->path,
-                       first);
+        import_end(p->import, err_set(p->import->info, ERR_UNSUPPORTED,
+                                      "'%s', offset 0: a profile of %.60s, not of the heap",
+                                      p->import->in->path, first));
     }
     meta->unknown |= has_alloc ? 0 : REC_UNKNOWN_ALLOCATIONS;
     meta->unknown |= has_inuse ? 0 : REC_UNKNOWN_LEAKED;
     meta->unknown |= at[ROLE_INUSE_OBJECTS] != REC_NONE || !has_inuse ? 0 : REC_UNKNOWN_BLOCKS;
-    return ERR_OK;
 }
 
-static MUST_USE enum err finish_recording(struct pprof *p)
+static void finish_recording(struct pprof *p)
 {
     struct recording_builder *b = p->import->b;
     recording_builder_sum(b);
@@ -424,11 +397,14 @@ static MUST_USE enum err finish_recording(struct pprof *p)
         b->meta.runtime_ms = p->duration_ns / NS_PER_MS;
         b->meta.unknown &= ~(uint32_t)REC_UNKNOWN_TIME;
     }
-    return p->period > 1 ? import_note_sampling(p->import, p->period) : ERR_OK;
+    if (p->period > 1) {
+        import_note_sampling(p->import, p->period);
+    }
 }
 
-static enum err read_pprof(struct import *import)
+static void read_pprof(struct import *import, void *state)
 {
+    struct pprof *p = state;
     static const struct {
         enum profile_field field;
         read_message *read;
@@ -437,16 +413,17 @@ static enum err read_pprof(struct import *import)
         {PROFILE_MAPPING, read_mapping},   {PROFILE_FUNCTION, read_function},
         {PROFILE_LOCATION, read_location}, {PROFILE_SAMPLE, read_sample},
     };
-    CLEANUP(pprof_release)
-    struct pprof p = {.import = import, .value_of = {REC_NONE, REC_NONE, REC_NONE, REC_NONE}};
+    *p = (struct pprof){.import = import, .value_of = {REC_NONE, REC_NONE, REC_NONE, REC_NONE}};
     uint64_t limit_bytes = CONTENT_BASE_BYTES + import->in->file_bytes * CONTENT_RATIO;
-    TRY(unpacked_all(import->in, limit_bytes, &p.content, import->info));
+    import_need(import, unpacked_all(import->in, limit_bytes, &p->content, import->info));
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        TRY(read_messages(&p, steps[i].field, steps[i].read));
-        TRY(check_memory(&p));
-        TRY(steps[i].field == PROFILE_SAMPLE_TYPE ? check_types(&p) : ERR_OK);
+        read_messages(p, steps[i].field, steps[i].read);
+        check_memory(p);
+        if (steps[i].field == PROFILE_SAMPLE_TYPE) {
+            check_types(p);
+        }
     }
-    return finish_recording(&p);
+    finish_recording(p);
 }
 
 // Return whether a field is two numbers: the texts of a type and of its unit.
@@ -495,5 +472,7 @@ const struct importer importer_pprof = {
     .unknown = REC_UNKNOWN_TEMPORARY | REC_UNKNOWN_PEAK | REC_UNKNOWN_OWN_PEAK | REC_UNKNOWN_TIME |
                REC_UNKNOWN_LIFETIMES | REC_UNKNOWN_THREADS | REC_UNKNOWN_NAMES,
     .recognizes = recognizes_pprof,
+    .state_bytes = sizeof(struct pprof),
+    .release = release_pprof,
     .read = read_pprof,
 };

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hex.h"
@@ -14,16 +15,70 @@ enum {
     MEMORY_RATIO = 64, // bytes of tables for a byte of the packed file
 };
 
-enum err import_string(struct import *import, struct bytes text, rec_string *out_id)
+void import_end(struct import *import, enum err err)
 {
-    return string_table_intern_prefix(&import->b->strings, text, out_id);
+    import->outcome = err;
+    longjmp(import->end, 1);
 }
 
-enum err import_module(struct import *import, struct bytes path, uint32_t *out)
+void import_refuse_line(struct import *import, enum err err, const char *why)
 {
-    rec_string name;
-    TRY(import_string(import, path, &name));
-    return recording_builder_module_of(import->b, name, out);
+    import_end(import, err_set(import->info, err, "'%s', line %" PRIu64 ": %s", import->in->path,
+                               import->in->line_number, why));
+}
+
+bool import_next_line(struct import *import, struct bytes *out)
+{
+    const enum err err = unpacked_line(import->in, out, import->info);
+    import_need(import, err == ERR_NOT_FOUND ? ERR_OK : err);
+    return err == ERR_OK && !import->in->is_line_cut;
+}
+
+rec_string import_string(struct import *import, struct bytes text)
+{
+    rec_string id;
+    import_need(import, string_table_intern_prefix(&import->b->strings, text, &id));
+    return id;
+}
+
+uint32_t import_module_of(struct import *import, rec_string path)
+{
+    uint32_t module;
+    import_need(import, recording_builder_module_of(import->b, path, &module));
+    return module;
+}
+
+uint32_t import_module(struct import *import, struct bytes path)
+{
+    return import_module_of(import, import_string(import, path));
+}
+
+uint32_t import_node(struct import *import, uint32_t parent, uint32_t frame)
+{
+    uint32_t node;
+    import_need(import, recording_builder_node(import->b, parent, frame, &node));
+    return node;
+}
+
+uint32_t import_row(struct import *import, uint32_t thread, uint32_t node)
+{
+    uint32_t row;
+    import_need(import, recording_builder_row(import->b, thread, node, &row));
+    return row;
+}
+
+uint32_t import_thread(struct import *import, uint32_t thread_id, const char *name)
+{
+    uint32_t thread;
+    import_need(import, recording_builder_thread(import->b, 0, thread_id, name, &thread));
+    return thread;
+}
+
+uint32_t import_frame(struct import *import, uint32_t module, uint64_t offset)
+{
+    uint32_t frame;
+    import_need(import, recording_builder_frame(import->b, module, offset, NULL, 0, &frame));
+    return frame;
 }
 
 bool import_take_text(struct bytes *text, const char *word)
@@ -56,11 +111,6 @@ bool import_take_number(struct bytes *text, unsigned base, uint64_t *out)
     return at > 0;
 }
 
-enum err import_refuse_line(struct import *import, enum err err, const char *why)
-{
-    return unpacked_refuse_line(import->in, err, import->info, why);
-}
-
 bool import_count(struct import *import, uint32_t row, const struct import_counts *counts)
 {
     struct rec_row *to = &import->b->rows.items[row];
@@ -78,13 +128,18 @@ bool import_count(struct import *import, uint32_t row, const struct import_count
     return true;
 }
 
-enum err import_note_sampling(struct import *import, uint64_t period_bytes)
+void import_note(struct import *import, const char *name, uint64_t value, const char *text)
 {
-    struct rec_counter note = {.kind = REC_COUNTER_NOTE, .value = period_bytes};
-    TRY(recording_builder_string(import->b, "sampling_period_bytes", &note.name));
-    TRY(recording_builder_string(
-        import->b, "all figures are estimates from samples, one in so many bytes", &note.text));
-    return counters_vec_push(&import->b->counters, note);
+    struct rec_counter note = {.kind = REC_COUNTER_NOTE, .value = value};
+    import_need(import, recording_builder_string(import->b, name, &note.name));
+    import_need(import, recording_builder_string(import->b, text, &note.text));
+    import_need(import, counters_vec_push(&import->b->counters, note));
+}
+
+void import_note_sampling(struct import *import, uint64_t period_bytes)
+{
+    import_note(import, "sampling_period_bytes", period_bytes,
+                "all figures are estimates from samples, one in so many bytes");
 }
 
 static uint64_t builder_bytes(const struct recording_builder *b)
@@ -103,15 +158,15 @@ static uint64_t builder_bytes(const struct recording_builder *b)
     return sum;
 }
 
-enum err import_check_memory(struct import *import, uint64_t used_bytes)
+void import_check_memory(struct import *import, uint64_t used_bytes)
 {
-    if (used_bytes + builder_bytes(import->b) <= import->max_bytes) {
-        return ERR_OK;
+    if (used_bytes + builder_bytes(import->b) > import->max_bytes) {
+        import_end(import,
+                   err_set(import->info, ERR_LIMIT,
+                           "'%s', line %" PRIu64 ": up to here the file asks for more than the "
+                           "%" PRIu64 " MiB of memory that one of its size may",
+                           import->in->path, import->in->line_number, import->max_bytes >> 20));
     }
-    return err_set(import->info, ERR_LIMIT,
-                   "'%s', line %" PRIu64 ": up to here the file asks for more than the %" PRIu64
-                   " MiB of memory that one of its size may",
-                   import->in->path, import->in->line_number, import->max_bytes >> 20);
 }
 
 // Count the frames of each module in its entry.
@@ -132,25 +187,36 @@ static void count_frames(struct recording_builder *b)
     }
 }
 
-static MUST_USE enum err
-read_all(const struct importer *importer, struct import *import, struct recording *out)
+static void
+read_all(const struct importer *importer, struct import *import, void *state, struct recording *out)
 {
     struct recording_builder *b = import->b;
     uint32_t process;
-    TRY(recording_builder_init(b));
+    import_need(import, recording_builder_init(b));
     b->meta.exit_status = -1;
     b->meta.state = REC_STATE_FINISHED;
     b->meta.unknown = importer->unknown;
-    TRY(recording_builder_string(b, importer->name, &b->meta.source_format));
-    TRY(recording_builder_process(b, 0, "", &process));
+    import_need(import, recording_builder_string(b, importer->name, &b->meta.source_format));
+    import_need(import, recording_builder_process(b, 0, "", &process));
     b->processes.items[process].flags = REC_PROCESS_MAIN;
-    TRY(importer->read(import));
+    importer->read(import, state);
     struct rec_process *main_process = &b->processes.items[process];
     main_process->executable = b->meta.program;
     main_process->command_line = b->meta.command_line;
     main_process->pid = b->meta.pid;
     count_frames(b);
-    return recording_builder_finish(b, out);
+    import_need(import, recording_builder_finish(b, out));
+}
+
+// Read all, or up to what ends the import. This function has no variables that could be lost then.
+static void read_to_end(const struct importer *importer,
+                        struct import *import,
+                        void *state,
+                        struct recording *out)
+{
+    if (setjmp(import->end) == 0) {
+        read_all(importer, import, state, out);
+    }
 }
 
 enum err importer_read(const struct importer *importer,
@@ -164,8 +230,14 @@ enum err importer_read(const struct importer *importer,
     struct err_info said = {0};
     struct import import = {
         .in = in, .b = &b, .info = &said, .max_bytes = MEMORY_BASE_BYTES + ratio_bytes};
+    void *state = calloc(1, importer->state_bytes);
     in->phrase = importer->phrase;
-    enum err err = read_all(importer, &import, out);
+    if (state != NULL) {
+        read_to_end(importer, &import, state, out);
+        importer->release(state);
+        free(state);
+    }
+    enum err err = state != NULL ? import.outcome : ERR_NO_MEMORY;
     if (err != ERR_OK && said.text[0] == '\0') { // only tables and strings fail without a sentence
         err =
             err_set(&said, err, "%s '%s'",

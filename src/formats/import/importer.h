@@ -10,14 +10,19 @@
 // A truncated file, as of a killed run, is read up to its end, and `damage` describes what is
 // missing. Other malformed content is refused in one sentence with its position. Trust: none.
 // import.max_bytes bounds the memory; it follows the size of the (packed) file.
+//
+// An import succeeds or ends as a whole. What cannot go on calls import_end, which returns to
+// importer_read; that releases the importer's state and the half-built tables. So an importer
+// returns no errors, and owns nothing but what is in its state.
 // Context: H; one thread.
 #pragma once
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
-#include "formats/import/importer.h"
 #include "formats/import/unpacked.h"
 #include "recording/write/recording_builder.h"
 
@@ -32,6 +37,8 @@ struct import {
     struct err_info *info;            // borrowed
     uint64_t max_bytes;               // limit for the imported data in memory
     char damage[IMPORT_DAMAGE_BYTES]; // one clause about what is missing, "" for a whole file
+    jmp_buf end;                      // where import_end goes on
+    enum err outcome;
 };
 
 struct importer {
@@ -39,7 +46,9 @@ struct importer {
     const char *phrase; // for progress: "reading ..."
     uint32_t unknown;   // enum rec_unknown: figures that the format never has
     bool (*recognizes)(struct bytes head);
-    enum err (*read)(struct import *import);
+    size_t state_bytes; // of the importer's state, which begins as zero
+    void (*read)(struct import *import, void *state);
+    void (*release)(void *state);
 };
 
 // Read the content of `in` into `out`, which then owns its arrays. `damage` (of
@@ -50,21 +59,50 @@ enum err importer_read(const struct importer *importer,
                        char *damage,
                        struct err_info *info) MUST_USE;
 
-// For importers.
+// For importers. Each function may end the import.
 
-// Find or add the id of text[0..len), up to its first zero byte.
-enum err import_string(struct import *import, struct bytes text, rec_string *out_id) MUST_USE;
+// End the import: importer_read returns `err`. All but ERR_NO_MEMORY and ERR_LIMIT need a sentence
+// in import->info.
+_Noreturn void import_end(struct import *import, enum err err);
 
-// Find or add the module of that path.
-enum err import_module(struct import *import, struct bytes path, uint32_t *out) MUST_USE;
+// End it unless `err` is ERR_OK.
+static inline void import_need(struct import *import, enum err err)
+{
+    if (UNLIKELY(err != ERR_OK)) {
+        import_end(import, err);
+    }
+}
+
+// End it with "'x', line 12: <why>" unless `is_sound`.
+_Noreturn void import_refuse_line(struct import *import, enum err err, const char *why);
+static inline void import_require(struct import *import, bool is_sound, const char *why)
+{
+    if (UNLIKELY(!is_sound)) {
+        import_refuse_line(import, ERR_CORRUPT, why);
+    }
+}
+
+// Take the next line. Return false at the end, and for a line that is cut off: half a number may be
+// a different one.
+bool import_next_line(struct import *import, struct bytes *out);
+
+// Return the id of text[0..len), up to its first zero byte.
+rec_string import_string(struct import *import, struct bytes text);
+
+// Return the module of that path, the node of a frame and its caller, the row of a stack.
+uint32_t import_module(struct import *import, struct bytes path);
+uint32_t import_module_of(struct import *import, rec_string path);
+uint32_t import_node(struct import *import, uint32_t parent, uint32_t frame);
+uint32_t import_row(struct import *import, uint32_t thread, uint32_t node);
+
+// Add a thread, or a frame without names.
+uint32_t import_thread(struct import *import, uint32_t thread_id, const char *name);
+uint32_t import_frame(struct import *import, uint32_t module, uint64_t offset);
 
 // Take a word, or a number of at most 18 digits (base 10) or 16 (base 16), off the start of the
 // text. Return false if it is not there.
 bool import_take_text(struct bytes *text, const char *word);
 bool import_take_number(struct bytes *text, unsigned base, uint64_t *out);
-
-// Refuse the file: "'x', line 12: <why>".
-enum err import_refuse_line(struct import *import, enum err err, const char *why) MUST_USE;
 
 // What a file says of one stack.
 struct import_counts {
@@ -77,9 +115,9 @@ struct import_counts {
 // Add the counts to a row. Return false if the sums of all rows exceed what a heap can have.
 bool import_count(struct import *import, uint32_t row, const struct import_counts *counts) MUST_USE;
 
-// Note in the recording that its figures are estimates.
-enum err import_note_sampling(struct import *import, uint64_t period_bytes) MUST_USE;
+// Note something in the recording, or that its figures are estimates.
+void import_note(struct import *import, const char *name, uint64_t value, const char *text);
+void import_note_sampling(struct import *import, uint64_t period_bytes);
 
-// Check the memory limit: ERR_LIMIT with a sentence if `used_bytes` and the builder's tables exceed
-// it.
-enum err import_check_memory(struct import *import, uint64_t used_bytes) MUST_USE;
+// Check the memory limit: `used_bytes` and the builder's tables.
+void import_check_memory(struct import *import, uint64_t used_bytes);

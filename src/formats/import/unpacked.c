@@ -290,9 +290,3 @@ enum err unpacked_line_further(struct unpacked *u, struct bytes *out, struct err
         searched = u->end - u->begin;
     }
 }
-
-enum err
-unpacked_refuse_line(const struct unpacked *u, enum err err, struct err_info *info, const char *why)
-{
-    return err_set(info, err, "'%s', line %" PRIu64 ": %s", u->path, u->line_number, why);
-}

@@ -80,8 +80,3 @@ unpacked_line(struct unpacked *u, struct bytes *out, struct err_info *info)
     u->line_number++;
     return ERR_OK;
 }
-
-// Refuse the file, with its name and the line: "'x', line 12: ...".
-enum err
-unpacked_refuse_line(const struct unpacked *u, enum err err, struct err_info *info, const char *why)
-    MUST_USE;
