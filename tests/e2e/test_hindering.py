@@ -18,9 +18,9 @@ from test_follow import Follower, reads_memory_of, wanted
 from test_idle import Sleeping, children_of
 from waiting import DEADLINE_SECONDS, read_until, wait_until
 
-# A pause counts without the time in which the program waits for a processor: mostly it is below 1 ms then, on the
-# busiest machine, recorded or not. What a program that is not recorded has beside it is no pause that cairn makes.
-# An ordinary recorder waits for processors itself as long as others use them.
+# A pause counts without the time in which the program waits for a processor, or a thread of the recorder does, its
+# tracer among them: mostly it is below 1 ms then, on the busiest machine, recorded or not. What a program that is not
+# recorded has beside it is no pause that cairn makes.
 PAUSE_MS = 20
 PAUSE_MS_OF_AN_ORDINARY_RECORDER = 100
 ATTACHED_SECONDS = 5  # at least, until a process that cannot be read is left out
@@ -118,6 +118,12 @@ def freezing(process, version):
         group.rmdir()
 
 
+def tell_recorder(program, recorder):
+    """Tell a longest_pause whose waits for a processor are none of its pauses."""
+    program.stdin.write(b"%d\n" % recorder.pid)
+    program.stdin.flush()
+
+
 def longest_pause(program):
     """End it; the longest time in milliseconds in which it could not go on although it had a processor."""
     longest_us, held_us, waited_us = map(int, program.communicate(timeout=DEADLINE_SECONDS)[0].split())
@@ -181,6 +187,7 @@ def test_no_process_holds_up_another_one(scratch, ways):
     with contextlib.ExitStack() as stack:
         follower = stack.enter_context(Follower(scratch, "--verbose"))
         victim = stack.enter_context(running(copy_of(scratch, "longest_pause", "victim")))
+        tell_recorder(victim, follower.process)
         wait_recorded(victim)
         control = stack.enter_context(running(PROGRAMS / "longest_pause"))
         for way in ways:
@@ -227,6 +234,7 @@ def test_a_frozen_process_holds_up_no_other_one(scratch, is_recorded, version):
         command = [CAIRN, "record", "-o", scratch / "two.cairn", "-p", str(victim.pid), "-p", str(frozen.pid)]
         recorder = stack.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                                         env=environment()))
+        tell_recorder(victim, recorder)
         if is_recorded:
             wait_recorded(victim)
             wait_recorded(frozen)
@@ -299,6 +307,7 @@ def test_a_folder_without_answer_does_not_keep_a_recording(scratch, seconds):
         recorder = stack.enter_context(subprocess.Popen(
             [CAIRN, "record", "-o", scratch / "two.cairn", "--duration", f"{seconds}s", "-p", str(victim.pid),
              "-p", str(hindering.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()))
+        tell_recorder(victim, recorder)
         read_until(recorder.stderr.fileno(), b"the recording is complete")
         usual_ms, pause_ms = longest_pause(control), longest_pause(victim)
         hindering.kill()  # the kernel ends no thread that waits for it
