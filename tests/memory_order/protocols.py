@@ -277,3 +277,22 @@ def a_lane_in_use_stays_mapped(o):
         yield Change("is_lean", only_if_free(1), o["begin"])
         return (yield Load("lane", o["find"]))
     return {"lane": 0, "is_lean": 0}, [opening, leaning], lambda r: r == [0, 0]
+
+
+@protocol(
+    see=on("acquire", "target/producer/words/live_words.h", "atomic_load_explicit(below, memory_order_acquire)"),
+    mark=on("seq_cst", "target/producer/words/region_cut.c", "lacks_tiny, 1, memory_order_seq_cst"),
+    ask=on("seq_cst", "target/producer/words/region_cut.c", "tiny_below, memory_order_seq_cst"))
+def no_tiny_word_goes_to_a_table_that_is_gone(o):
+    """The recorder says that blocks need tiny words, while one thread gives their table back and another one puts."""
+    def recorder():
+        yield Store("tiny_below", 17)
+
+    def putting():
+        below = yield Load("tiny_below", o["see"])
+        return below, (yield Load("lacks_tiny"))
+
+    def cutting():
+        yield Store("lacks_tiny", 1, o["mark"])
+        return (yield Load("tiny_below", o["ask"]))
+    return {"tiny_below": 0, "lacks_tiny": 0}, [recorder, putting, cutting], lambda r: r[1:] == [(17, 0), 0]

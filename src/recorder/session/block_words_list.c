@@ -407,6 +407,12 @@ void block_words_places_free(struct block_words_places *places)
     free(places);
 }
 
+static bool had_words(const _Atomic uint8_t *has)
+{
+    // The copy is private.
+    return atomic_load_explicit(has, memory_order_relaxed) == WORDS_NOTE_HAD;
+}
+
 // Do block_words_places_any for pages of one region.
 static bool has_any(int fd, const struct region *region, uint64_t start, uint64_t end)
 {
@@ -421,11 +427,9 @@ static bool has_any(int fd, const struct region *region, uint64_t start, uint64_
             return true;
         }
         for (uint64_t i = 0; is_there && i < count; i++) {
-            // The copy is private.
             const struct words_page *page = pages + i;
-            if ((atomic_load_explicit(&page->has_coarse, memory_order_relaxed) |
-                 atomic_load_explicit(&page->has_middle, memory_order_relaxed) |
-                 atomic_load_explicit(&page->has_fine, memory_order_relaxed)) != 0) {
+            if (had_words(&page->has_coarse) || had_words(&page->has_middle) ||
+                had_words(&page->has_fine)) {
                 return true;
             }
         }

@@ -115,13 +115,20 @@ enum words_tiny_below {
     WORDS_TINY_SMALL = 256, // any: small and larger blocks may share 32 bytes, as in musl
 };
 
-// Which tables have had words of blocks that start in 4,096 bytes of address. P sets them, and they
-// stay. The others need no look, which would cost a cache line, and memory where there was a hole.
+// What is noted of a table for 4,096 bytes of address. P sets it once, and it stays. Only a table
+// that has had words there needs a look: another one would cost a cache line, memory where there
+// was a hole, and a fault where the process has given it back.
+enum words_note {
+    WORDS_NOTE_NONE, // it has had no word there
+    WORDS_NOTE_HAD,
+    WORDS_NOTE_GONE, // it had none when the process limited its addresses, and will have none
+};
+
 struct words_page {
-    _Atomic uint8_t has_coarse;
-    _Atomic uint8_t has_middle;
-    _Atomic uint8_t has_fine; // or tiny
-    uint8_t reserved;
+    _Atomic uint8_t has_coarse; // enum words_note
+    _Atomic uint8_t has_middle; // likewise
+    _Atomic uint8_t has_fine;   // or tiny; likewise
+    _Atomic uint8_t lacks_tiny; // 1: no further word goes to the tiny table
 };
 
 struct words_region {

@@ -4,8 +4,8 @@
 // The session reserves gigabytes of it, without access, for lanes that other processes may use. A
 // program that limits itself would lack them. So before it does, the unused room is given back
 // (session_map_leanly): the header stays, and a lane of 1.3 MiB for each thread that has allocated.
-// Of words (process_words.h) the directory of 16 MiB stays, and 18 MiB for each 64 MiB of addresses
-// that had blocks. getrlimit returns the limit that was set. A limit that is set from outside, or
+// Of words (process_words.h) the directory of 16 MiB stays, and what blocks have used
+// (region_cut.h). getrlimit returns the limit that was set. A limit that is set from outside, or
 // by a raw system call, finds the room still reserved; an inherited limit is seen when the process
 // joins.
 // Context: T, before setrlimit and its kin, any caller.

@@ -15,12 +15,10 @@ static struct book_counter *counters_of(const struct lane_producer *p)
 static bool
 put_block(struct process_words *words, const struct word_block *block, struct words_ended *ended)
 {
+    ended->count = 0;
     const bool is_put = (LIKELY((block->address & WIRE_CUSTOM_BLOCK) == 0) ||
                          words_have_room(words, block->address, block->size_bytes)) &&
                         words_put(words, block, ended);
-    if (!is_put) {
-        ended->count = 0;
-    }
     if (UNLIKELY(entries_are_used(words))) {
         entries_end(words, block->address, ended);
     }

@@ -14,6 +14,8 @@
 #define BOOK_NOTE_COARSE 0x00000001u
 #define BOOK_NOTE_MIDDLE 0x00000100u
 #define BOOK_NOTE_FINE   0x00010000u
+#define BOOK_NOTE_GONE   0x00020202u // of any table
+_Static_assert(WORDS_NOTE_HAD == 1 && WORDS_NOTE_GONE == 2, "bits of the bytes of a words_page");
 
 // Where the words of an address are.
 struct book_at {
@@ -80,8 +82,8 @@ ALWAYS_INLINE bool book_is_at(uint64_t seen, uint64_t address, uint32_t grain_bi
     return LIKELY(word_row(seen) != 0) && LIKELY(((seen << 3 ^ address) & mask) == 0);
 }
 
-// Whether no block with a word starts at the address. false also if it has no region: then it may
-// have an entry.
+// Whether no block with a word starts at the address. false also if it has no region, or a table is
+// gone: then it may have an entry.
 ALWAYS_INLINE bool book_try_is_unrecorded(_Atomic(struct words_region *) *directory,
                                           uint64_t address)
 {
@@ -93,7 +95,8 @@ ALWAYS_INLINE bool book_try_is_unrecorded(_Atomic(struct words_region *) *direct
         return true;
     }
     const uint64_t fine = book_fine_seen(&at);
-    return LIKELY(!book_is_at(fine, address, WORDS_FINE_BITS)) && fine != WORD_MARKER &&
+    return LIKELY((at.note & BOOK_NOTE_GONE) == 0) &&
+           LIKELY(!book_is_at(fine, address, WORDS_FINE_BITS)) && fine != WORD_MARKER &&
            LIKELY(!book_is_at(book_middle_seen(&at), address, WORDS_MIDDLE_BITS)) &&
            LIKELY(!book_is_at(book_coarse_seen(&at), address, WORDS_COARSE_BITS));
 }

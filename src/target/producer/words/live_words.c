@@ -23,6 +23,11 @@ _Atomic uint64_t *words_place_used(const struct words_at *at,
                                    uint64_t seen,
                                    struct words_ended *ended)
 {
+    // Relaxed: behind the acquire in words_tiny_below.
+    if (is_tiny && atomic_load_explicit(&at->page->lacks_tiny, memory_order_relaxed) != 0) {
+        words_end_small(at, block->address, ended);
+        return NULL;
+    }
     // The word was read once: from here on another thread may store the marker, which must not be
     // removed.
     if (seen != WORD_MARKER) {
@@ -86,9 +91,12 @@ bool words_settle(const struct process_words *words,
                                              : settle_in(at.fine, block, before, WORDS_FINE_BITS);
 }
 
-static bool has_room_in(const _Atomic uint64_t *word, uint64_t address, uint32_t grain_bits)
+static bool has_room_in(const _Atomic uint8_t *has,
+                        const _Atomic uint64_t *word,
+                        uint64_t address,
+                        uint32_t grain_bits)
 {
-    const uint64_t seen = word_load(word);
+    const uint64_t seen = words_has(has) ? word_load(word) : 0;
     return seen == 0 || word_is_at(seen, address, grain_bits);
 }
 
@@ -100,12 +108,13 @@ bool words_have_room(struct process_words *words, uint64_t address, uint64_t siz
         return false;
     }
     const struct words_at at = words_at(region, address);
+    const struct words_page *page = at.page;
     if (size_bytes >= 1u << WORDS_COARSE_BITS) {
-        return has_room_in(at.coarse, address, WORDS_COARSE_BITS);
+        return has_room_in(&page->has_coarse, at.coarse, address, WORDS_COARSE_BITS);
     }
     return size_bytes >= 1u << WORDS_MIDDLE_BITS
-               ? has_room_in(at.middle, address, WORDS_MIDDLE_BITS)
+               ? has_room_in(&page->has_middle, at.middle, address, WORDS_MIDDLE_BITS)
                : size_bytes < words_tiny_below(words, address) ||
-                     word_load(at.fine) == WORD_MARKER ||
-                     has_room_in(at.fine, address, WORDS_FINE_BITS);
+                     (words_has(&page->has_fine) && word_load(at.fine) == WORD_MARKER) ||
+                     has_room_in(&page->has_fine, at.fine, address, WORDS_FINE_BITS);
 }

@@ -31,7 +31,7 @@
 //
 // Context: T, any thread, and its signal handlers in the middle of these functions: a handler's
 // block has another word than the one that was interrupted. No lock, no system call but for a new
-// region. Failure: no region; nothing is changed then, and the block has an entry
+// region. Failure: no region, or a table that was given back; the block has an entry then
 // (live_entries.h).
 #pragma once
 
@@ -72,6 +72,7 @@ void words_end_stale(const struct words_at *at,
                      struct words_ended *ended);
 
 // Do words_place_small where the fine word is `seen`, or the block is to have a word of 8 bytes.
+// NULL: it can have none.
 _Atomic uint64_t *words_place_used(const struct words_at *at,
                                    const struct word_block *block,
                                    bool is_tiny,
@@ -96,10 +97,10 @@ ALWAYS_INLINE struct words_at words_at(struct words_region *region, uint64_t add
 // The program's own allocator may place its blocks anywhere.
 ALWAYS_INLINE uint64_t words_tiny_below(const struct process_words *words, uint64_t address)
 {
-    // Relaxed: it rises before the first block that needs it.
+    // It rises before the first block that needs it. Acquire: pairs with region_cut.c.
     const _Atomic uint32_t *below = words->tiny_below;
     return UNLIKELY((address & WIRE_CUSTOM_BLOCK) != 0) ? WORDS_TINY_SMALL
-           : LIKELY(below != NULL) ? atomic_load_explicit(below, memory_order_relaxed)
+           : LIKELY(below != NULL) ? atomic_load_explicit(below, memory_order_acquire)
                                    : WORDS_TINY_NEVER;
 }
 
@@ -123,17 +124,22 @@ ALWAYS_INLINE _Atomic uint64_t *words_large(const struct words_at *at)
 // Relaxed, likewise: a block's own put has set what its take reads.
 ALWAYS_INLINE bool words_has(const _Atomic uint8_t *has)
 {
-    return atomic_load_explicit(has, memory_order_relaxed) != 0;
+    return atomic_load_explicit(has, memory_order_relaxed) == WORDS_NOTE_HAD;
+}
+
+// Note that a table has words. false: it has been given back (region_cut.h).
+static inline bool words_note_had(_Atomic uint8_t *has)
+{
+    uint8_t found = WORDS_NOTE_NONE;
+    return atomic_compare_exchange_strong_explicit(has, &found, WORDS_NOTE_HAD,
+                                                   memory_order_relaxed, memory_order_relaxed) ||
+           found == WORDS_NOTE_HAD; // another thread of ours was first
 }
 
 // Return whether a put has to do with a table: it stores a word there, or there may be an old one.
 ALWAYS_INLINE bool words_enter(_Atomic uint8_t *has, bool is_stored)
 {
-    const bool had = words_has(has);
-    if (UNLIKELY(!had) && is_stored) {
-        atomic_store_explicit(has, 1, memory_order_relaxed);
-    }
-    return had || is_stored;
+    return LIKELY(words_has(has)) || (is_stored && words_note_had(has));
 }
 
 // Return the block of a word in a table of that grain, in whose grain `address` is.
@@ -177,7 +183,7 @@ ALWAYS_INLINE void words_end_own(const struct words_at *at,
 }
 
 // Free the place of a block's word in its own table, and return it. NULL: nothing is there, and
-// nothing is to be stored.
+// nothing can be stored, or is to be.
 ALWAYS_INLINE _Atomic uint64_t *words_place_small(const struct words_at *at,
                                                   const struct word_block *block,
                                                   bool is_tiny,
@@ -228,7 +234,7 @@ ALWAYS_INLINE void words_fence_put(void)
 }
 
 // Store the word of a new block, after the allocator has returned it; of row 0, none. false: there
-// is no region for it.
+// is no region for it, or no table; what is stale has ended.
 ALWAYS_INLINE bool
 words_put(struct process_words *words, const struct word_block *block, struct words_ended *ended)
 {
@@ -262,6 +268,9 @@ words_put(struct process_words *words, const struct word_block *block, struct wo
         grain_bits = WORDS_COARSE_BITS;
     }
     if (LIKELY(block->row != 0)) {
+        if (UNLIKELY(own == NULL)) {
+            return false;
+        }
         word_store(own, block_word(block, grain_bits));
     }
     words_fence_put();

@@ -6,6 +6,7 @@
 
 #include "base/page_alloc.h"
 #include "base/sys.h"
+#include "target/producer/words/region_cut.h"
 
 _Static_assert(sizeof(struct process_words) <= PAGE_GRAIN, "one page is wiped");
 
@@ -361,15 +362,15 @@ static void shrink_entries(struct process_words *words)
                      sizeof(struct words_region) - ENTRY_BYTES_ALL); // likewise
 }
 
-// Give back the room of the tiny words of a region that has none.
+// Give back what a region does not use.
 static void shrink_region(const struct process_words *words, uint64_t window, uint32_t place)
 {
     const uint32_t number = window_group(window) * WORDS_GROUP + place;
     const uint64_t note = atomic_load_explicit(words->file->regions + number, memory_order_relaxed);
-    const bool is_custom = (uint32_t)note > WORDS_CUSTOM_REGIONS; // or the entries
-    if (note != 0 && !is_custom && !may_have_tiny(words)) {
-        struct words_region *region = (struct words_region *)(void *)window_room(window) + place;
-        (void)sys_munmap(region->tiny, sizeof(region->tiny)); // refused, it stays reserved
+    if (note != 0 && (uint32_t)note != ENTRY_PLACE + 1) {
+        const bool is_custom = (uint32_t)note > WORDS_CUSTOM_REGIONS;
+        region_cut((struct words_region *)(void *)window_room(window) + place,
+                   is_custom ? NULL : words->tiny_below);
     }
 }
 

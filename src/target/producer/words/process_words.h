@@ -90,7 +90,7 @@ struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t c
 // Map all chunks, because the program is about to forbid system calls.
 void process_words_foresee(struct process_words *words);
 
-// Give back the room that no region and no chunk uses, because the program limits its address
+// Give back the room that no block uses (region_cut.h), because the program limits its address
 // space. From then on no region is mapped, and a chunk is mapped alone. The ancestors' room goes,
 // too, unless the caller has interrupted a hook (`is_nested`): the parent may have been in it.
 void process_words_map_leanly(struct process_words *words, bool is_nested);
