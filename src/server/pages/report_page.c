@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 // report_page: see report_page.h. docs/format/html-report.md describes the names of the answers;
 // web/src/api/report-file.ts reads them.
+//
+// Two threads make the answers of a scope, each the next one of the list, and share what
+// writer.kept has. The page has them in the order of the list. Two, since each may hold a whole
+// tree.
 #include "server/pages/report_page.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/threads/quiet_thread.h"
 #include "profile/tables/summary.h"
 #include "server/api/answer.h"
 #include "server/http/encoding.h"
@@ -116,20 +123,22 @@ static void writer_release(struct writer *writer)
 
 // `key` is trusted. Its only special character of HTML is '&', which is read literally here.
 static MUST_USE enum err
-add_block(struct writer *writer, const char *key, const char *scope, const struct strbuf *json)
+add_block(const char *key, const char *scope, const struct strbuf *json, struct strbuf *out)
 {
     CLEANUP(strbuf_release) struct strbuf packed = {0};
     TRY(gzip_compress(strbuf_bytes(json), GZIP_SMALL, &packed));
-    strbuf_printf(&writer->blocks,
-                  "<script type=\"application/octet-stream\" data-answer=\"%s%s\">", key, scope);
-    base64_append(&writer->blocks, strbuf_bytes(&packed));
-    strbuf_append_text(&writer->blocks, "</script>\n");
-    return strbuf_result(&writer->blocks);
+    strbuf_printf(out, "<script type=\"application/octet-stream\" data-answer=\"%s%s\">", key,
+                  scope);
+    base64_append(out, strbuf_bytes(&packed));
+    strbuf_append_text(out, "</script>\n");
+    return strbuf_result(out);
 }
 
 // Add an answer, unless the recording lacks its data: `capabilities` informs the page of that.
-static MUST_USE enum err
-add_answer(struct writer *writer, const struct wanted *wanted, const char *scope)
+static MUST_USE enum err add_answer(struct writer *writer,
+                                    const struct wanted *wanted,
+                                    const char *scope,
+                                    struct strbuf *out)
 {
     CLEANUP(strbuf_release) struct strbuf target = {0};
     CLEANUP(strbuf_release) struct strbuf json = {0};
@@ -150,18 +159,64 @@ add_answer(struct writer *writer, const struct wanted *wanted, const char *scope
         return ERR_OK;
     }
     TRY(outcome);
-    return add_block(writer, wanted->key, scope, &json);
+    return add_block(wanted->key, scope, &json, out);
+}
+
+// The answers of a scope, while they are made.
+struct batch {
+    struct writer *writer;
+    const char *suffix; // of the keys
+    bool is_thread;     // the scope is a thread
+    atomic_size_t next; // in `each`: the first one that is not taken yet
+    struct strbuf blocks[ARRAY_LEN(each)];
+    enum err outcomes[ARRAY_LEN(each)];
+};
+
+static void batch_release(struct batch *batch)
+{
+    for (size_t i = 0; i < ARRAY_LEN(each); i++) {
+        strbuf_release(&batch->blocks[i]);
+    }
+}
+
+// Make answers until none is left, or one fails.
+static void *make_answers(void *of_batch)
+{
+    struct batch *batch = of_batch;
+    for (;;) {
+        // Relaxed: the number alone is shared. The end of the thread publishes the answers.
+        const size_t i = atomic_fetch_add_explicit(&batch->next, 1, memory_order_relaxed);
+        if (i >= ARRAY_LEN(each)) {
+            return NULL;
+        }
+        if (!batch->is_thread || !each[i].has_no_thread) {
+            batch->outcomes[i] =
+                add_answer(batch->writer, &each[i], batch->suffix, &batch->blocks[i]);
+        }
+        if (batch->outcomes[i] != ERR_OK) {
+            // Relaxed: as above.
+            atomic_store_explicit(&batch->next, ARRAY_LEN(each), memory_order_relaxed);
+        }
+    }
 }
 
 static MUST_USE enum err
 add_scope(struct writer *writer, const struct scope *scope, const char *suffix)
 {
-    for (size_t i = 0; i < ARRAY_LEN(each); i++) {
-        if (scope == NULL || !scope->is_thread || !each[i].has_no_thread) {
-            TRY(add_answer(writer, &each[i], suffix));
-        }
+    CLEANUP(batch_release)
+    struct batch batch = {
+        .writer = writer, .suffix = suffix, .is_thread = scope != NULL && scope->is_thread};
+    pthread_t helper;
+    const bool has_helper = quiet_thread_start(&helper, make_answers, &batch) == 0;
+    (void)make_answers(&batch); // its result is NULL
+    if (has_helper) {
+        (void)pthread_join(helper, NULL); // cannot fail: it was started, and is joined once
     }
-    return ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(each); i++) {
+        TRY(batch.outcomes[i]);
+        strbuf_append(&writer->blocks, strbuf_text(&batch.blocks[i]), batch.blocks[i].len);
+    }
+    return strbuf_result(&writer->blocks);
 }
 
 static size_t mib_of(size_t bytes)
@@ -208,14 +263,15 @@ static MUST_USE enum err add_info(struct writer *writer)
     json_key_u64(&w, "omitted", writer->scopes.len - writer->scopes_written);
     json_key_u64(&w, "rows_max", writer->cut.rows);
     json_key_u64(&w, "nodes_max", writer->cut.nodes);
-    return json_finish(&w) == ERR_OK ? add_block(writer, "report?", "", &json) : ERR_NO_MEMORY;
+    return json_finish(&w) == ERR_OK ? add_block("report?", "", &json, &writer->blocks)
+                                     : ERR_NO_MEMORY;
 }
 
 static MUST_USE enum err add_all(struct writer *writer)
 {
     strbuf_clear(&writer->blocks);
     for (size_t i = 0; i < ARRAY_LEN(once); i++) {
-        TRY(add_answer(writer, &once[i], ""));
+        TRY(add_answer(writer, &once[i], "", &writer->blocks));
     }
     TRY(add_scope(writer, NULL, ""));
     if (mib_of(writer->blocks.len) < REPORT_PAGE_MAX_MIB) {
