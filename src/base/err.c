@@ -5,22 +5,58 @@
 #include <stdio.h>
 #include <string.h>
 
-PRINTF_LIKE(3, 0)
-static void fill_info(struct err_info *info, enum err code, const char *format, va_list arguments)
+enum {
+    WHOLE_MAX_BYTES = 16 * 1024, // three paths
+    REASON_MAX_BYTES = 128,
+};
+
+static bool is_inside_character(char byte)
 {
+    return ((unsigned char)byte & 0xc0) == 0x80; // UTF-8
+}
+
+// Keep the start and the end of a sentence that is too long: a name is in its middle, and the
+// reason at its end.
+static void keep_text(struct err_info *info, const char *whole)
+{
+    const size_t len = strlen(whole);
+    if (len < sizeof(info->text)) {
+        memcpy(info->text, whole, len + 1);
+        return;
+    }
+    const char *end = whole + len - sizeof(info->text) / 2;
+    size_t start = sizeof(info->text) / 2 - sizeof("...");
+    while (is_inside_character(*end)) {
+        end++;
+    }
+    while (start > 0 && is_inside_character(whole[start])) {
+        start--;
+    }
+    (void)snprintf(info->text, sizeof(info->text), "%.*s...%s", (int)start, whole, end); // it fits
+}
+
+// `reason`: what follows the sentence; may be empty.
+PRINTF_LIKE(4, 0)
+static void fill_info(
+    struct err_info *info, enum err code, const char *reason, const char *format, va_list arguments)
+{
+    char whole[WHOLE_MAX_BYTES + REASON_MAX_BYTES];
     if (info == NULL) {
         return;
     }
+    const int len = vsnprintf(whole, WHOLE_MAX_BYTES, format, arguments);
+    const size_t used = len < 0 ? 0 : len < WHOLE_MAX_BYTES ? (size_t)len : WHOLE_MAX_BYTES - 1;
+    (void)snprintf(whole + used, REASON_MAX_BYTES, "%s%s", reason[0] != '\0' ? ": " : "", reason);
     info->code = code;
     info->errno_value = 0;
-    (void)vsnprintf(info->text, sizeof(info->text), format, arguments); // it may truncate
+    keep_text(info, whole);
 }
 
 enum err err_set(struct err_info *info, enum err code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fill_info(info, code, format, arguments);
+    fill_info(info, code, "", format, arguments);
     va_end(arguments);
     return code;
 }
@@ -49,11 +85,9 @@ enum err err_set_errno(struct err_info *info, int errno_value, const char *forma
     }
     va_list arguments;
     va_start(arguments, format);
-    fill_info(info, code, format, arguments);
+    fill_info(info, code, strerror(errno_value), format, arguments);
     va_end(arguments);
     info->errno_value = errno_value;
-    size_t used = strlen(info->text);
-    (void)snprintf(info->text + used, sizeof(info->text) - used, ": %s", strerror(errno_value));
     return code;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -50,15 +51,36 @@ static void a_later_error_replaces_the_earlier_one(void **state)
     }
 }
 
-static void long_text_is_cut_not_overrun(void **state)
+// However long a name is, the sentence has its start and its end, where the reason is.
+static void long_text_is_cut_in_its_middle(void **state)
 {
     (void)state;
     struct err_info info;
-    char longer[2 * sizeof(info.text)];
-    memset(longer, 'x', sizeof(longer) - 1);
-    longer[sizeof(longer) - 1] = 0;
-    (void)err_set_errno(&info, ENOENT, "%s", longer);
-    assert_int_equal(strlen(info.text), sizeof(info.text) - 1);
+    static char name[100 * 1000];
+    static const char *const letters[] = {"x", "\xc3\xa4", "\xe2\x82\xac"}; // of 1 to 3 bytes
+    for (size_t i = 0; i < 3 * 5000; i++) {
+        const size_t used = strlen(name);
+        const char *letter = letters[i / 5000];
+        memcpy(name + used, letter, strlen(letter) + 1);
+        if (i % 5000 == 0) {
+            name[0] = '\0';
+        }
+        (void)err_set_errno(&info, ENOENT, "cannot open '%s'", name);
+        const char *end = strstr(info.text, "': No such file or directory");
+        assert_true(strncmp(info.text, "cannot open '", 13) == 0 && end != NULL && end[28] == 0);
+        const char *cut = strstr(info.text, "...");
+        const bool is_whole =
+            strlen(name) + strlen("cannot open '': No such file or directory") < sizeof(info.text);
+        assert_int_equal(cut == NULL, is_whole);
+        if (cut != NULL) {
+            assert_true(strlen(info.text) > sizeof(info.text) - 12);
+            assert_int_equal(cut[3], letter[0]);
+            assert_memory_equal(cut - strlen(letter), letter, strlen(letter));
+        }
+    }
+    memset(name, 'x', sizeof(name) - 1);
+    (void)err_set_errno(&info, ENAMETOOLONG, "cannot open '%s'", name);
+    assert_non_null(strstr(info.text, "xxx: File name too long"));
 }
 
 static void a_lack_of_ones_own_is_known(void **state)
@@ -81,7 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(detail_reaches_the_reader),
         cmocka_unit_test(a_later_error_replaces_the_earlier_one),
-        cmocka_unit_test(long_text_is_cut_not_overrun),
+        cmocka_unit_test(long_text_is_cut_in_its_middle),
         cmocka_unit_test(a_lack_of_ones_own_is_known),
         cmocka_unit_test(nobody_has_to_listen),
     };
