@@ -370,12 +370,23 @@ static enum err expect_threads(struct recorder_state *s,
     return ERR_OK;
 }
 
+// Whether a module has blocks of its own. One that only resizes has none (reallocf of libbsd).
+static bool has_own_blocks(const struct allocator_scan *scan)
+{
+    for (size_t i = 0; i < scan->entries.len; i++) {
+        if (scan->entries.items[i].hook == AGENT_MALLOC) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Append "; FILE contains ALLOCATOR", of the first module with an allocator besides libc's.
 static void append_allocator(const struct attach *attach, struct strbuf *out)
 {
     for (size_t i = 0; i < attach->modules.len; i++) {
         const struct attach_module *found = attach->modules.items + i;
-        if (!found->scan.is_libc && allocator_scan_has_allocator(&found->scan)) {
+        if (!found->scan.is_libc && has_own_blocks(&found->scan)) {
             strbuf_printf(out, "; %s contains %s", path_file_name(strbuf_text(&found->path)),
                           found->scan.owner != NULL ? found->scan.owner : "an allocator");
             return;

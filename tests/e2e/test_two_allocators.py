@@ -135,3 +135,32 @@ def test_attached_a_heap_that_two_may_share_is_of_neither(scratch):
     assert "libc" not in run.allocators, run.allocators
     assert sum(entry["live_bytes"] for entry in run.allocators.values()) >= OTHER_HALF + LIBC_HALF, (run.allocators, run.last)
     assert "unknown" in run.text.split("allocators at the end\n")[1]
+
+
+HELPER = """
+#include <stdlib.h>
+void *reallocf(void *block, size_t size) { return realloc(block, size); }
+void *reallocarray(void *block, size_t count, size_t size) { return realloc(block, count * size); }
+"""
+
+
+def test_a_library_that_only_resizes_contains_no_allocator(scratch):
+    """As libbsd does. Its process has most of its memory from before."""
+    source, library = scratch / "helper.c", scratch / "helper.so"
+    source.write_text(HELPER)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    script = "import mmap, sys; m = mmap.mmap(-1, 1 << 24); m.write(bytes(1 << 24)); print('half', flush=True); input()"
+    with subprocess.Popen(["/usr/bin/python3", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=environment({"LD_PRELOAD": str(library)})) as process:
+        read_until(process.stdout.fileno(), b"half\n")
+        path = scratch / "helper.cairn"
+        with subprocess.Popen([CAIRN, "record", "-q", "-o", path, "-p", str(process.pid)], env=environment()) as recorder:
+            wait_until(lambda: subprocess.run([CAIRN, "ctl", path, "status"], env=environment(), check=False,
+                                              capture_output=True).returncode == 0, "the recorder's answer")
+            ctl(path, "snapshot")
+            process.communicate(b"\n")
+            assert recorder.wait(DEADLINE_SECONDS) == 0
+    breakdowns = Recording(path, None).report["rss"]["breakdowns"]
+    names = {mapping["path"] for entry in breakdowns for mapping in entry["mappings"]
+             if mapping["path"].startswith("[mapped before recording")}
+    assert names == {"[mapped before recording]"}
