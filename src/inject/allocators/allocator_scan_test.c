@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -17,6 +18,16 @@
 #include "base/test_support/open_files.h"
 #include "host/os/file.h"
 #include "inject/code/patch_plan.h"
+
+#if defined(__x86_64__)
+#    define TRIPLE       "x86_64-linux-gnu"
+#    define GLIBC_LOADER "/lib64/ld-linux-x86-64.so.2"
+#    define MUSL_LOADER  "/lib/ld-musl-x86_64.so.1"
+#else
+#    define TRIPLE       "aarch64-linux-gnu"
+#    define GLIBC_LOADER "/lib/ld-linux-aarch64.so.1"
+#    define MUSL_LOADER  "/lib/ld-musl-aarch64.so.1"
+#endif
 
 enum {
     PATH_BYTES = 512,
@@ -58,20 +69,21 @@ static uint64_t nm_address(const struct strbuf *listed, const char *name)
     return 0;
 }
 
-// A library that this process can load, by its name.
+// A library of the machine, by its name.
 static void library_path(const char *name, char path[PATH_BYTES])
 {
     if (*name == '/') {
         (void)snprintf(path, PATH_BYTES, "%s", name);
         return;
     }
-    char command[PATH_BYTES];
-    (void)snprintf(command, sizeof(command),
-                   "/sbin/ldconfig -p | sed -n 's/^.*%s .*x86-64.*=> //p'", name);
-    CLEANUP(strbuf_release) struct strbuf found = {0};
-    run(command, &found);
-    (void)snprintf(path, PATH_BYTES, "%.*s", (int)strcspn(strbuf_text(&found), "\n"),
-                   strbuf_text(&found));
+    static const char *const folders[] = {"/usr/lib/" TRIPLE, "/lib/" TRIPLE};
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        (void)snprintf(path, PATH_BYTES, "%s/%s", folders[i], name);
+        if (access(path, R_OK) == 0) {
+            return;
+        }
+    }
+    fail_msg("no %s", name);
 }
 
 static void scan_file(const char *path,
@@ -133,8 +145,8 @@ static const struct subject subjects[] = {
       {"pvalloc", AGENT_MALLOC}}},
     // No malloc of its own.
     {"libstdc++.so.6", NULL, 0, {{NULL, 0}}},
-    {"/lib64/ld-linux-x86-64.so.2", NULL, 1, {{"_dl_debug_state", AGENT_DL_DEBUG_STATE}}},
-    {"/lib/ld-musl-x86_64.so.1",
+    {GLIBC_LOADER, NULL, 1, {{"_dl_debug_state", AGENT_DL_DEBUG_STATE}}},
+    {MUSL_LOADER,
      "libc",
      23,
      {{"malloc", AGENT_MALLOC},
@@ -344,7 +356,7 @@ static void check_patches(const char *path)
         plan.hook_addrs[i] = 0x7f0000000000;
     }
     const struct code_reader reader = {.read = read_file_code, .context = module.elf};
-    assert_int_equal(patch_plan_add(&plan, targets, scan.entries.len, 0x10000000, &reader), ERR_OK);
+    assert_int_equal(patch_plan_add(&plan, targets, scan.entries.len, 0x4000000, &reader), ERR_OK);
     for (size_t i = 0; i < plan.refusals.len; i++) {
         print_error("%s of %s %s\n", plan.refusals.items[i].name, path,
                     plan.refusals.items[i].reason);

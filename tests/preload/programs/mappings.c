@@ -13,9 +13,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum {
-    PAGE = 4096
-};
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 static void say(const char *kind, void *now, size_t size, void *old, size_t old_size)
 {
@@ -70,13 +68,13 @@ static void move_and_keep(void)
 
 static void move_break(void)
 {
-    char *before = sbrk(3 * PAGE + 5);
+    char *before = sbrk((intptr_t)(3 * PAGE + 5));
     say("break", before, 3 * PAGE + 5, NULL, 0);
     if (brk(before + PAGE) != 0) {
         abort();
     }
     say("-", NULL, 0, before + PAGE, 2 * PAGE + 5);
-    if (sbrk(0) != before + PAGE || sbrk(-PAGE) != before + PAGE) {
+    if (sbrk(0) != before + PAGE || sbrk(-(intptr_t)PAGE) != before + PAGE) {
         abort();
     }
     say("-", NULL, 0, before, PAGE);

@@ -17,7 +17,7 @@
 #include "target/producer/words/process_words.h"
 
 #define BASE ((size_t)1 << 20) // of the words in the file
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 // A file of words that cannot be opened again, and a mapping of its head.
 struct fixture {
