@@ -141,12 +141,7 @@ static void finish_push(struct push *push)
         wait_until(push->pusher.send_ms, -1);
         send_all(push);
     }
-    if (push->pusher.spool.folder < 0) { // what waits in memory is lost
-        push->pusher.spool.lost_count += push->pusher.spool.entries.len;
-        while (push->pusher.spool.entries.len > 0) {
-            push_spool_drop(&push->pusher.spool, false);
-        }
-    }
+    push_spool_settle(&push->pusher.spool);
     send_counts(push);
 }
 

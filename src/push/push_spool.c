@@ -55,18 +55,23 @@ static int by_order(const void *left, const void *right)
     return order_u64(a, b);
 }
 
+static void remove_entry(struct push_spool *spool, size_t at, bool is_lost)
+{
+    struct push_entry *entry = &spool->entries.items[at];
+    if (!entry->is_in_memory) {
+        // If it cannot be removed, the next process sends it once more.
+        (void)unlinkat(spool->folder, name_of(entry->order).text, 0);
+    }
+    spool->bytes -= entry->bytes;
+    spool->lost_count += is_lost;
+    strbuf_release(&entry->text);
+    memmove(entry, entry + 1, (spool->entries.len - at - 1) * sizeof(*entry));
+    spool->entries.len--;
+}
+
 static void remove_first(struct push_spool *spool, bool is_lost)
 {
-    struct push_entry *first = &spool->entries.items[0];
-    if (spool->folder >= 0) {
-        // If it cannot be removed, the next process sends it once more.
-        (void)unlinkat(spool->folder, name_of(first->order).text, 0);
-    }
-    spool->bytes -= first->bytes;
-    spool->lost_count += is_lost;
-    strbuf_release(&first->text);
-    memmove(first, first + 1, (spool->entries.len - 1) * sizeof(*first));
-    spool->entries.len--;
+    remove_entry(spool, 0, is_lost);
 }
 
 static void make_room(struct push_spool *spool, uint64_t bytes)
@@ -161,17 +166,41 @@ write_entry(const struct push_spool *spool, uint64_t order, struct bytes entry)
                                                                                         : ERR_IO;
 }
 
+static bool can_write(const struct push_spool *spool, uint64_t order, struct bytes entry)
+{
+    if (spool->folder < 0) {
+        return false;
+    }
+    const bool is_written = write_entry(spool, order, entry) == ERR_OK;
+    if (!is_written) {
+        (void)unlinkat(spool->folder, unfinished, 0); // there may be none
+    }
+    return is_written;
+}
+
+// Drop the entry that waits in memory for lack of room in the folder: one may.
+static void drop_unwritten(struct push_spool *spool)
+{
+    for (size_t i = 0; spool->folder >= 0 && i < spool->entries.len; i++) {
+        if (spool->entries.items[i].is_in_memory) {
+            remove_entry(spool, i, true);
+            return;
+        }
+    }
+}
+
 static MUST_USE enum err keep_entry(struct push_spool *spool, uint64_t order, struct bytes entry)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     TRY(push_entry_vec_reserve(&spool->entries, 1));
-    if (spool->folder >= 0) {
-        TRY(write_entry(spool, order, entry));
-    } else {
+    const bool is_in_memory = !can_write(spool, order, entry);
+    if (is_in_memory) {
+        drop_unwritten(spool);
         strbuf_append(&text, entry.data, entry.len);
         TRY(strbuf_result(&text));
     }
-    const struct push_entry kept = {.order = order, .bytes = entry.len, .text = TAKE(text)};
+    const struct push_entry kept = {
+        .order = order, .bytes = entry.len, .is_in_memory = is_in_memory, .text = TAKE(text)};
     spool->bytes += entry.len;
     return push_entry_vec_push(&spool->entries, kept);
 }
@@ -188,9 +217,19 @@ void push_spool_add(struct push_spool *spool, uint64_t order, struct bytes entry
     const uint64_t last = entries->len > 0 ? entries->items[entries->len - 1].order : 0;
     if (keep_entry(spool, order > last ? order : last + 1, entry) != ERR_OK) {
         spool->lost_count++;
-        if (spool->folder >= 0) {
-            (void)unlinkat(spool->folder, unfinished, 0); // there may be none
+    }
+}
+
+void push_spool_settle(struct push_spool *spool)
+{
+    for (size_t i = 0; i < spool->entries.len;) {
+        struct push_entry *entry = &spool->entries.items[i];
+        if (entry->is_in_memory && !can_write(spool, entry->order, strbuf_bytes(&entry->text))) {
+            remove_entry(spool, i, true);
+            continue;
         }
+        entry->is_in_memory = false;
+        i++;
     }
 }
 
@@ -198,7 +237,7 @@ static MUST_USE enum err read_entry(const struct push_spool *spool, struct strbu
 {
     const struct push_entry *first = &spool->entries.items[0];
     struct err_info info;
-    if (spool->folder < 0) {
+    if (first->is_in_memory) {
         strbuf_append(out, strbuf_text(&first->text), first->text.len);
         return strbuf_result(out);
     }

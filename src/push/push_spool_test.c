@@ -4,12 +4,14 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,6 +118,54 @@ static void entries_outlive_the_process_and_the_bound_holds(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+// Leave so much room in the folder: files of this process have at most that many bytes.
+static void set_room(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_full_disk_keeps_one_entry_in_memory(void **state)
+{
+    char folder[] = "/tmp/push_spool_test.XXXXXX";
+    struct push_spool spool;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR); // as the recorder does
+    open_spool(folder, 100, &spool);
+    push_spool_add(&spool, 1, text_bytes("one"));
+    set_room(1);
+    push_spool_add(&spool, 2, text_bytes("two"));
+    assert_int_equal(spool.lost_count, 0);
+    push_spool_add(&spool, 3, text_bytes("three")); // in the place of the second
+    assert_int_equal(spool.lost_count, 1);
+    assert_int_equal(spool.bytes, 8);
+    assert_oldest(&spool, "one");
+    push_spool_drop(&spool, false);
+    assert_oldest(&spool, "three"); // a collector may take it at once
+    set_room(RLIM_INFINITY);
+    push_spool_add(&spool, 4, text_bytes("four")); // there is room again
+    push_spool_settle(&spool);
+    assert_int_equal(spool.lost_count, 1);
+    push_spool_close(&spool);
+
+    open_spool(folder, 100, &spool);
+    assert_oldest(&spool, "three");
+    push_spool_drop(&spool, false);
+    assert_oldest(&spool, "four");
+    push_spool_drop(&spool, false);
+    set_room(1);
+    push_spool_add(&spool, 5, text_bytes("five"));
+    push_spool_settle(&spool); // still no room
+    assert_int_equal(spool.lost_count, 1);
+    assert_oldest(&spool, NULL);
+    set_room(RLIM_INFINITY);
+    push_spool_close(&spool);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void a_folder_that_others_changed(void **state)
 {
     char folder[] = "/tmp/push_spool_test.XXXXXX";
@@ -139,6 +189,8 @@ static void a_folder_that_others_changed(void **state)
     assert_int_equal(fchmod(at, 0700), 0);
     assert_int_equal(mkdirat(at, "new", 0700), 0); // no entry can be written
     push_spool_add(&spool, 9, text_bytes("nine"));
+    assert_int_equal(spool.lost_count, 1);
+    push_spool_settle(&spool);
     assert_int_equal(spool.lost_count, 2);
     assert_oldest(&spool, NULL);
     push_spool_close(&spool);
@@ -206,6 +258,7 @@ int main(void)
         cmocka_unit_test(in_memory),
         cmocka_unit_test(in_a_folder),
         cmocka_unit_test(entries_outlive_the_process_and_the_bound_holds),
+        cmocka_unit_test(a_full_disk_keeps_one_entry_in_memory),
         cmocka_unit_test(a_folder_that_others_changed),
         cmocka_unit_test(the_unfinished_entry_is_a_new_file),
         cmocka_unit_test(another_users_folder_in_a_public_one_is_refused),

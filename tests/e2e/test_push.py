@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -358,6 +359,21 @@ def test_the_spool_has_a_bound_and_every_loss_is_counted(scratch):
     assert collector.requests == [] and re.search(r"--push: \d+ profiles? lost, 0 wait", said)
     assert list((scratch / "spool").iterdir()) == []
     recording.assert_whole()
+
+
+def test_a_full_disk_of_the_spool_delays_nothing(scratch):
+    """A file of the pusher takes no byte: what the collector takes arrives all the same, then room is used again."""
+    folder = scratch / "spool"
+    with Collector([answer(500)]) as collector, Pushing(scratch / "c.cairn", collector.url, "--push-spool", folder) as c:
+        resource.prlimit(c.pusher(), resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        c.do("a 10 1000")
+        c.ctl("checkpoint")
+        collector.wait_for("accepted", 1)
+        assert not list(folder.glob("*.push"))
+        resource.prlimit(c.pusher(), resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        recording, said = c.end_saying()
+    assert said == "" and recording.notes.get("lost_profiles", 0) == 0
+    assert_allocated(collector.accepted, recording, scratch)
 
 
 def test_a_collector_that_stalls_holds_nothing_up_and_the_next_run_sends_the_rest(scratch):
