@@ -7,6 +7,7 @@
 
 #include "base/minmax.h"
 #include "base/order.h"
+#include "recorder/samples/sample_kinds.h"
 #include "recorder/sharing/doubted_pages.h"
 #include "recorder/sharing/shared_pages.h"
 
@@ -280,23 +281,6 @@ uint64_t proc_sampler_settle(struct proc_sampler *sampler)
     return rss_bytes;
 }
 
-// Take the resident bytes of a snapshot. Pages that have come since the sample are of the kinds
-// that the snapshot has more of.
-static void grow_to(struct rec_rss_sample *sample, const struct rec_memory_snapshot *snapshot)
-{
-    uint64_t more_bytes =
-        excess_u64(snapshot->rss_bytes, sample->anonymous_bytes + shared_bytes_of(sample));
-    const uint64_t of_shmem =
-        min_u64(more_bytes, excess_u64(snapshot->shared_bytes, sample->shmem_bytes));
-    more_bytes -= of_shmem;
-    const uint64_t of_files =
-        min_u64(more_bytes, excess_u64(snapshot->file_bytes, sample->file_bytes));
-    sample->shmem_bytes += of_shmem;
-    sample->file_bytes += of_files;
-    sample->anonymous_bytes += more_bytes - of_files;
-    sample->rss_bytes = snapshot->rss_bytes;
-}
-
 void proc_sampler_correct(struct proc_sampler *sampler,
                           const struct rec_memory_snapshot *snapshot,
                           bool is_late)
@@ -310,7 +294,7 @@ void proc_sampler_correct(struct proc_sampler *sampler,
             const uint64_t at_most = rec_rss_sample_counted(sample) + sample->doubted_bytes;
             const uint64_t repeated_bytes =
                 snapshot->rss_bytes - rec_snapshot_counted_rss(snapshot);
-            grow_to(sample, snapshot);
+            sample_kinds_fit(sample, snapshot);
             sample->repeated_shmem_bytes =
                 min_u64(snapshot->repeated_shared_bytes + snapshot->repeated_own_bytes,
                         min_u64(sample->shmem_bytes, repeated_bytes));
