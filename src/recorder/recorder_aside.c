@@ -170,8 +170,15 @@ bool recorder_may_map(void *context, pid_t pid)
     return may_map;
 }
 
+static uint64_t joins_of(const struct recorder_state *s)
+{
+    // Relaxed: only compared.
+    return atomic_load_explicit(&s->session.header->join_count, memory_order_relaxed);
+}
+
 bool recorder_none_is_pending(struct recorder_state *s)
 {
+    const uint64_t joins = joins_of(s);
     const uint64_t now_ms = clock_monotonic_ms();
     if (!pending_wait_is_due(&s->pending, now_ms)) {
         return s->pending.is_certain;
@@ -189,6 +196,11 @@ bool recorder_none_is_pending(struct recorder_state *s)
     const bool is_over = pending_wait_take(&s->pending, err == ERR_OK ? search : NULL);
     if (err == ERR_OK) {
         pending_search_free(search);
+    }
+    if (is_over &&
+        joins_of(s) != joins) { // meanwhile: what it does is read, and the wait begins anew
+        s->pending.unjoined_count = 0;
+        return false;
     }
     return is_over;
 }

@@ -33,6 +33,7 @@ enum {
     WAIT_MS = 1,         // between two searches for processes that have not joined
     MAPPED_WAIT_MS = 50, // the same for those that have the memory
     WAIT_MAX_MS = 2000,  // for those that exist and have not joined
+    BUSY_MAX_MS = 10000, // and for those that are under way
     VAIN_CHECKS = 2,
 };
 
@@ -230,14 +231,29 @@ static bool could_join(pid_t pid, const struct strbuf *variable)
            exec_check(path) == EXEC_NONE;
 }
 
-static uint64_t count_unjoined(const struct strbuf *variable, struct map_u64 *unrecorded)
+// Return whether a process that could join is about to, as far as can be seen: it has or awaits a
+// processor, the disk or its tracer. What sleeps waits for something else.
+static bool is_under_way(const struct strbuf *stat)
 {
-    uint64_t count = 0;
+    const char state = proc_text_state(strbuf_text(stat));
+    return state == 'R' || state == 'D' || state == 't';
+}
+
+static void count_unjoined(const struct strbuf *variable, struct pending_search *search)
+{
     CLEANUP(directory_closep) DIR *processes = opendir("/proc");
     for (pid_t pid; processes != NULL && (pid = next_process(processes)) > 0;) {
-        count += map_u64_find(unrecorded, (uint64_t)pid) == NULL && could_join(pid, variable);
+        CLEANUP(strbuf_release) struct strbuf stat = {0};
+        if (map_u64_find(&search->unrecorded, (uint64_t)pid) != NULL ||
+            !proc_file_read(pid, "stat", STAT_BYTES_MAX, &stat)) {
+            continue;
+        }
+        const bool is_in_exec = proc_text_environment_end(strbuf_text(&stat)) == 0 &&
+                                may_get_variable(pid, &stat, variable);
+        const bool may_come = !is_in_exec && could_join(pid, variable);
+        search->unjoined_count += may_come;
+        search->has_busy = search->has_busy || ((is_in_exec || may_come) && is_under_way(&stat));
     }
-    return count;
 }
 
 static MUST_USE enum err name_variable(const char *session, struct strbuf *out)
@@ -286,6 +302,7 @@ struct pending_search *pending_search_new(const struct pending_wait *wait,
     search->order = wait->order;
     search->now_ms = now_ms;
     search->counts = now_ms >= wait->quiet_since_ms + WAIT_MAX_MS;
+    search->is_late = now_ms >= wait->quiet_since_ms + BUSY_MAX_MS;
     enum err err = search->session != NULL ? ERR_OK : ERR_NO_MEMORY;
     uint64_t pid;
     uint32_t value;
@@ -316,7 +333,7 @@ void pending_search_run(void *context)
     search->answer = pending_processes_find(&marks, &search->order, search->now_ms);
     if (search->answer == PENDING_SOME && search->counts &&
         name_variable(search->session, &variable) == ERR_OK) {
-        search->unjoined_count = count_unjoined(&variable, &search->unrecorded);
+        count_unjoined(&variable, search);
     }
 }
 
@@ -329,9 +346,10 @@ bool pending_wait_take(struct pending_wait *wait, const struct pending_search *s
     wait->order = search->order;
     wait->has_mapped = search->answer == PENDING_MAPPED;
     wait->next_check_ms = search->now_ms + (wait->has_mapped ? MAPPED_WAIT_MS : WAIT_MS);
-    wait->unjoined_count = search->unjoined_count;
+    const bool is_enough = search->counts && (search->is_late || !search->has_busy);
+    wait->unjoined_count = is_enough ? search->unjoined_count : 0;
     wait->is_certain = search->answer == PENDING_NONE;
     wait->vain_checks = search->answer == PENDING_UNSEEN ? wait->vain_checks + 1 : 0;
     return !wait->is_certain && !wait->has_mapped &&
-           (search->counts || wait->vain_checks >= VAIN_CHECKS);
+           (is_enough || wait->vain_checks >= VAIN_CHECKS);
 }

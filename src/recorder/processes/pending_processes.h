@@ -17,8 +17,9 @@
 // missed.
 //
 // The recorder waits for such processes (pending_wait), but not forever: one may never join, such
-// as a static executable. Those that exist when its patience ends and could have joined are
-// counted. One that maps the session's memory is a part of it: the recorder waits for its end.
+// as a static executable. It waits longer for one that is under way, on a machine that gives it no
+// processor. Those that exist when its patience ends and could have joined are counted. One that
+// maps the session's memory is a part of it: the recorder waits for its end.
 // Context: H.
 #pragma once
 
@@ -83,9 +84,11 @@ struct pending_search {
     struct map_u64 unrecorded; // owned
     struct pid_order order;
     uint64_t now_ms;
-    bool counts; // those that have not joined
+    bool counts;  // those that have not joined
+    bool is_late; // the wait ends although some of them are under way
     enum pending_answer answer;
     uint64_t unjoined_count;
+    bool has_busy; // some of those, or one in the middle of an exec, are under way
 };
 
 // Begin a search. `unrecorded` has the pids of processes that are known not to join: they are not
