@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_state.h"
+#include "target/producer/waiting/recorder_liveness.h"
 
 bool confinement_is_prctl(uint64_t option)
 {
@@ -34,6 +35,9 @@ static void foresee(void)
 bool confinement_begin(void)
 {
     const bool was_forbidden = sys_is_forbidden();
+    if (!was_forbidden) {
+        patience_measure_turn();
+    }
     foresee();
     process_note_confinement();
     sys_forbid(true);

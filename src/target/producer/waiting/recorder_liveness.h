@@ -3,9 +3,12 @@
 //
 // See lane_producer.h for the rule. The kernel notes the death of the recorder in the session
 // (session_clock.h). Where it does not: in another pid namespace the recorder's pid proves nothing,
-// and only its clock and its reading count. A thread that may make no system call counts turns,
-// and more of them while the clock rests: the recorder looks for such threads only now and then
-// (recorder_rest.c). Context: T; raw system calls; errno kept.
+// and only its clock and its reading count. A thread that may make no system call spins, and counts
+// turns. One that is shorter than it counts will do while the clock goes. A recorder whose clock
+// rests looks for such threads only now and then (recorder_rest.c): then a turn counts as long as
+// it was measured to be before the calls were forbidden. So a recorder that is stopped is given up
+// after LANE_PATIENCE_MS of the thread's own processor time at most.
+// Context: T; raw system calls; errno kept.
 #pragma once
 
 #include <stdbool.h>
@@ -27,6 +30,9 @@ struct patience {
     uint64_t unread_ms;     // how long read_pos has not moved
     uint32_t pid_namespace; // of this process, as in process_slot
 };
+
+// Measure how long a turn takes: before system calls are forbidden. It takes less than 0.2 ms.
+void patience_measure_turn(void);
 
 void patience_init(struct patience *p,
                    struct session_header *session,
