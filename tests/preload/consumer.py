@@ -243,12 +243,12 @@ class Lane:
     def take_rest(self, counters, sent_to, mark):
         """The book of a thread that was ended before it could send it."""
         for at in range(0, BOOK_COUNTERS * COUNTER_BYTES, COUNTER_BYTES):
-            row, temporary, sizes, lives, is_sending = struct.unpack_from("<I28xQIBxH", counters, at)
+            row, sizes, lives, is_sending, temporary = struct.unpack_from("<I28xIBxH56xQ", counters, at)
             if row == 0 or (is_sending and sent_to >= mark):
                 continue
             if temporary:
                 count(self.process.booked, row, "temporary", *cell(temporary))
-            for what, used, first in (("freed", lives, 64), ("allocated", sizes, 168)):
+            for what, used, first in (("freed", lives, 64), ("allocated", sizes, 152)):
                 for i in range(used.bit_length()):
                     (word,) = struct.unpack_from("<Q", counters, at + first + 8 * i)
                     if used >> i & 1 and word:

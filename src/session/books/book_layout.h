@@ -65,19 +65,20 @@ struct book_counter {
     int64_t before_bytes;      // that of events before that peak
     int32_t net_blocks;
     int32_t before_blocks;
-    uint64_t temporary; // a cell
     uint32_t sizes_used;
     uint8_t lives_used;
     uint8_t cohorts_used;
     uint16_t is_sending;
     uint8_t life_buckets[BOOK_LIVES];
-    _Alignas(64) uint64_t lives[BOOK_LIVES]; // cells
-    uint64_t cohorts[BOOK_COHORTS];          // of frees of blocks that are from an earlier slice
-    uint32_t born[BOOK_COHORTS];             // time of birth >> BOOK_COHORT_BITS
     uint8_t size_buckets[BOOK_SIZES];
-    uint64_t sizes[BOOK_SIZES]; // cells
+    _Alignas(64) uint64_t lives[BOOK_LIVES]; // cells
+    uint64_t temporary;                      // a cell
+    uint32_t born[BOOK_COHORTS];             // time of birth >> BOOK_COHORT_BITS
+    uint64_t cohorts[BOOK_COHORTS];          // of frees of blocks that are from an earlier slice
+    uint64_t sizes[BOOK_SIZES];              // cells
 };
-_Static_assert(sizeof(struct book_counter) == 320, "five cache lines; a free needs two");
+_Static_assert(sizeof(struct book_counter) == 320 && offsetof(struct book_counter, lives) == 64,
+               "five cache lines; an allocation and a free need two each");
 
 enum book_owner {
     BOOK_OF_NEITHER = 0,

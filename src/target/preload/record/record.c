@@ -97,28 +97,52 @@ uint32_t record_slot_of_frame(struct thread_state *t, uint64_t pc)
     return slot_of(t, &(struct stack_view){.frames = &frame, .count = 1, .name = frame.name});
 }
 
-// Record an event that has a stack. The guard is held.
-ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, uint32_t slot)
+// Count an event that is lost because the recording has ended.
+static NOINLINE void lose(enum event_kind kind)
 {
-    struct lane_producer *p = &t->producer;
+    process_leave();
+    missed_events_count(kind);
+}
+
+// Record a block that has a stack. The guard is held. These take words: an event in memory would be
+// zeroed first, which costs as much as all the rest.
+ALWAYS_INLINE void
+take_down_block(struct thread_state *t, uint64_t address, uint64_t size_bytes, uint32_t slot)
+{
     if (UNLIKELY(slot == STACK_SLOT_NONE || !still_ours(t))) {
-        missed_events_count(event->kind);
-        return;
+        missed_events_count(EVENT_ALLOC);
+    } else if (UNLIKELY(!lane_allocate(&t->producer, address, size_bytes, slot))) {
+        lose(EVENT_ALLOC);
+    } else {
+        t->last_allocated = address;
     }
-    if (UNLIKELY(!(event->kind == EVENT_REALLOC
-                       ? lane_reallocate(p, event->old_address, event->address, event->size_bytes,
-                                         slot, &event->freed)
-                       : lane_allocate(p, event->address, event->size_bytes, slot)))) {
-        process_leave();
-        missed_events_count(event->kind);
-        return;
+}
+
+ALWAYS_INLINE void take_down_reallocation(struct thread_state *t,
+                                          uint64_t old_address,
+                                          uint64_t address,
+                                          uint64_t size_bytes,
+                                          uint32_t slot,
+                                          const struct freed_note *freed)
+{
+    if (UNLIKELY(slot == STACK_SLOT_NONE || !still_ours(t))) {
+        missed_events_count(EVENT_REALLOC);
+    } else if (UNLIKELY(
+                   !lane_reallocate(&t->producer, old_address, address, size_bytes, slot, freed))) {
+        lose(EVENT_REALLOC);
+    } else {
+        t->last_allocated = address;
     }
-    t->last_allocated = event->address;
 }
 
 void record_block(struct thread_state *t, const struct event *event, uint32_t slot)
 {
-    take_down(t, event, slot);
+    if (event->kind == EVENT_REALLOC) {
+        take_down_reallocation(t, event->old_address, event->address, event->size_bytes, slot,
+                               &event->freed);
+    } else {
+        take_down_block(t, event->address, event->size_bytes, slot);
+    }
 }
 
 // Note an event that is deferred. The recorder does not rest before it is sent.
@@ -149,8 +173,7 @@ void record_realloc_fails(struct freed_note freed)
 ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
 {
     if (UNLIKELY(!lane_free(&t->producer, address))) {
-        process_leave();
-        missed_events_count(EVENT_FREE);
+        lose(EVENT_FREE);
         return;
     }
     t->last_freed = address;
@@ -163,8 +186,7 @@ take_down_free_of(struct thread_state *t, uint64_t address, const struct freed_n
     if (!freed->is_taken) {
         take_down_free(t, address);
     } else if (UNLIKELY(!lane_free_taken(&t->producer, &freed->taken))) {
-        process_leave();
-        missed_events_count(EVENT_FREE);
+        lose(EVENT_FREE);
     } else {
         t->last_freed = address;
     }
@@ -293,10 +315,7 @@ static NOINLINE void without_guard(enum event_kind kind,
 ALWAYS_INLINE void
 finish_alloc(struct thread_state *t, const void *block, size_t size_bytes, uint32_t slot)
 {
-    take_down(
-        t,
-        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes},
-        slot);
+    take_down_block(t, (uint64_t)block, size_bytes, slot);
     guard_leave(t);
 }
 
@@ -366,12 +385,8 @@ void record_realloc(const struct unwind_regs *caller,
         take_down_otherwise(t, caller, (uint64_t)block, (uint64_t)old_block, size_bytes, freed);
         return;
     }
-    const struct event event = {.kind = EVENT_REALLOC,
-                                .address = (uint64_t)block,
-                                .old_address = (uint64_t)old_block,
-                                .size_bytes = size_bytes,
-                                .freed = freed};
-    take_down(t, &event, find_slot(t, caller));
+    take_down_reallocation(t, (uint64_t)old_block, (uint64_t)block, size_bytes,
+                           find_slot(t, caller), &freed);
     guard_leave(t);
 }
 
@@ -409,7 +424,7 @@ static void send_deferred(struct thread_state *t, const struct deferred_event *d
     if (is_chosen) {
         record_sampled_send(t, &deferred->event, slot);
     } else if (is_block) {
-        take_down(t, &deferred->event, slot);
+        record_block(t, &deferred->event, slot);
     } else if (slot != STACK_SLOT_NONE) {
         record_mapping_send(t, &deferred->mapping, slot);
     }

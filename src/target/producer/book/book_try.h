@@ -231,7 +231,9 @@ book_try_large_word(const struct book_at *at, uint64_t address, struct book_foun
     return true;
 }
 
-// Find the word of a block. false: it has none, or needs another way.
+// Find the word of a block. false: it has none, or needs another way. At most one word starts at
+// the address, so the order of the looks is free. Most blocks are small; the line of the other
+// tables comes meanwhile.
 ALWAYS_INLINE bool
 book_try_word(const struct lane_producer *p, uint64_t address, struct book_found *out)
 {
@@ -240,21 +242,18 @@ book_try_word(const struct lane_producer *p, uint64_t address, struct book_found
         return false;
     }
     if (UNLIKELY(at.note != BOOK_NOTE_FINE)) {
-        if (book_try_large_word(&at, address, out)) {
-            return LIKELY(out->size_bytes < BOOK_TRY_MAX);
-        }
-        if (UNLIKELY((at.note & BOOK_NOTE_FINE) == 0)) {
-            return false;
-        }
+        __builtin_prefetch(book_middle_of(&at), 1);
     }
-    _Atomic uint64_t *fine = book_fine_of(&at);
-    const uint64_t seen = word_load(fine);
-    *out = (struct book_found){.word = fine,
-                               .seen = seen,
-                               .size_bytes = word_size(seen, WORDS_FINE_BITS),
-                               .after = word_birth_code(seen, WORDS_FINE_BITS) - p->recent_code,
-                               .grain_bits = WORDS_FINE_BITS};
-    return book_is_at(seen, address, WORDS_FINE_BITS);
+    const uint64_t fine = book_fine_seen(&at);
+    if (book_is_at(fine, address, WORDS_FINE_BITS)) {
+        *out = (struct book_found){.word = book_fine_of(&at),
+                                   .seen = fine,
+                                   .size_bytes = word_size(fine, WORDS_FINE_BITS),
+                                   .after = word_birth_code(fine, WORDS_FINE_BITS) - p->recent_code,
+                                   .grain_bits = WORDS_FINE_BITS};
+        return true;
+    }
+    return book_try_large_word(&at, address, out) && LIKELY(out->size_bytes < BOOK_TRY_MAX);
 }
 
 // The number of bits is a constant in each.
