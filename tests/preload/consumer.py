@@ -42,7 +42,7 @@ NAMESPACE, MAIN_PID = 36 // 4, 2 * (BITMAP + 64) + (64 + 16 + 4 + 100 + 16 + 4) 
 SEEN_PEAK = ((4 * MAIN_PID + 12 + 192 + 63) // 64 * 64 + 3 * 64) // 8  # behind the address and the shared sum
 NO_BIRTH_IS_LATER = 0xFFFFFFFF
 UNKNOWN_FREES, BOOK_MARK = 352 // 8, 280 // 8
-BOOK_OFFSET, BOOK_COUNTERS, COUNTER_BYTES = RING_OFFSET - (192 << 10), 512, 320
+BOOK_OFFSET, BOOK_COUNTERS, COUNTER_BYTES = RING_OFFSET - (192 << 10), 512, 384
 WORDS_OFFSET, WORDS_MAGIC = SESSION_BYTES, 0x7364726F77
 REGION_BYTES = (4 + 8 + 8 << 14) + (8 << 18) + (8 << 21) + (8 << 23)  # of words, for 64 MiB
 FILE_BYTES = WORDS_OFFSET + (256 << 10) + 16384 * REGION_BYTES
@@ -243,12 +243,12 @@ class Lane:
     def take_rest(self, counters, sent_to, mark):
         """The book of a thread that was ended before it could send it."""
         for at in range(0, BOOK_COUNTERS * COUNTER_BYTES, COUNTER_BYTES):
-            row, sizes, lives, is_sending, temporary = struct.unpack_from("<I28xIBxH56xQ", counters, at)
+            row, sizes, lives, temporary, is_sending = struct.unpack_from("<I28xIB91xQI", counters, at)
             if row == 0 or (is_sending and sent_to >= mark):
                 continue
             if temporary:
                 count(self.process.booked, row, "temporary", *cell(temporary))
-            for what, used, first in (("freed", lives, 64), ("allocated", sizes, 152)):
+            for what, used, first in (("freed", lives, 64), ("allocated", sizes, 240)):
                 for i in range(used.bit_length()):
                     (word,) = struct.unpack_from("<Q", counters, at + first + 8 * i)
                     if used >> i & 1 and word:

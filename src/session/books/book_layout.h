@@ -39,8 +39,8 @@
 #define BOOK_COUNTERS    512u // a power of two, a multiple of 64
 #define BOOK_SIZES_FIRST 16u  // cells of four octaves
 #define BOOK_SIZES       18u  // and two for sizes whose first cell has another bucket
-#define BOOK_LIVES       4u
-#define BOOK_COHORTS     4u
+#define BOOK_LIVES       8u
+#define BOOK_COHORTS     8u
 #define BOOK_CELLS       (BOOK_SIZES + BOOK_LIVES)
 #define BOOK_WORDS_MAX   (4 + (BOOK_CELLS + 7) / 8 + BOOK_CELLS + 2 * BOOK_COHORTS + 1)
 #define BOOK_COHORT_BITS 4 // times of birth are multiples of 16 ms
@@ -68,17 +68,17 @@ struct book_counter {
     uint32_t sizes_used;
     uint8_t lives_used;
     uint8_t cohorts_used;
-    uint16_t is_sending;
     uint8_t life_buckets[BOOK_LIVES];
     uint8_t size_buckets[BOOK_SIZES];
-    _Alignas(64) uint64_t lives[BOOK_LIVES]; // cells
-    uint64_t temporary;                      // a cell
-    uint32_t born[BOOK_COHORTS];             // time of birth >> BOOK_COHORT_BITS
-    uint64_t cohorts[BOOK_COHORTS];          // of frees of blocks that are from an earlier slice
-    uint64_t sizes[BOOK_SIZES];              // cells
+    uint64_t lives[BOOK_LIVES]; // cells
+    uint64_t temporary;         // a cell
+    uint32_t is_sending;
+    uint32_t born[BOOK_COHORTS];    // time of birth >> BOOK_COHORT_BITS
+    uint64_t cohorts[BOOK_COHORTS]; // of frees of blocks that are from an earlier slice
+    uint64_t sizes[BOOK_SIZES];     // cells
 };
-_Static_assert(sizeof(struct book_counter) == 320 && offsetof(struct book_counter, lives) == 64,
-               "five cache lines; an allocation and a free need two each");
+_Static_assert(sizeof(struct book_counter) == 384 && offsetof(struct book_counter, lives) == 64,
+               "six cache lines; an allocation and a free need two each");
 
 enum book_owner {
     BOOK_OF_NEITHER = 0,

@@ -173,11 +173,11 @@ static void reset(struct book_counter *counter)
     for (uint32_t used = counter->sizes_used; used != 0; used &= used - 1) {
         counter->sizes[__builtin_ctz(used)] = 0;
     }
-    for (uint32_t i = 0; i < BOOK_LIVES; i++) {
-        counter->lives[i] = 0;
+    for (uint32_t used = counter->lives_used; used != 0; used &= used - 1) {
+        counter->lives[__builtin_ctz(used)] = 0;
     }
-    for (uint32_t i = 0; i < BOOK_COHORTS; i++) {
-        counter->cohorts[i] = 0;
+    for (uint32_t used = counter->cohorts_used; used != 0; used &= used - 1) {
+        counter->cohorts[__builtin_ctz(used)] = 0;
     }
     counter->sizes_used = 0;
     counter->lives_used = 0;

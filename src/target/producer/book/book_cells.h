@@ -89,18 +89,24 @@ ALWAYS_INLINE uint32_t book_size_cell(struct lane_producer *p,
     return i;
 }
 
-// Return the number of the cell of a lifetime; at least BOOK_LIVES: it has none.
+// Return the number of the cell of a lifetime; at least BOOK_LIVES: it has none. A cell that is
+// taken by another bucket leads to the next one.
 ALWAYS_INLINE uint32_t book_life_cell(struct lane_producer *p,
                                       struct book_counter *counter,
                                       uint32_t bucket)
 {
-    const uint32_t i = bucket % BOOK_LIVES;
+    uint32_t i = bucket % BOOK_LIVES;
     if (LIKELY(counter->life_buckets[i] == bucket) &&
         LIKELY(!book_is_at_end(counter->lives[i], BOOK_LIFE_COUNT_MAX))) {
         return i;
     }
-    if (counter->lives[i] != 0) {
-        return BOOK_LIVES;
+    for (uint32_t looks = 0; counter->lives[i] != 0; i = (i + 1) % BOOK_LIVES) {
+        if (counter->life_buckets[i] == bucket) {
+            return book_is_at_end(counter->lives[i], BOOK_LIFE_COUNT_MAX) ? BOOK_LIVES : i;
+        }
+        if (++looks == BOOK_LIVES) {
+            return BOOK_LIVES;
+        }
     }
     book_use(p, counter);
     counter->life_buckets[i] = (uint8_t)bucket;
@@ -110,23 +116,26 @@ ALWAYS_INLINE uint32_t book_life_cell(struct lane_producer *p,
 }
 
 // Return the number of the cell of a cohort of blocks born in an earlier slice; at least
-// BOOK_COHORTS: it has none.
+// BOOK_COHORTS: it has none. A cell that is taken by another slice leads to the next one.
 ALWAYS_INLINE uint32_t book_cohort_cell(const struct lane_producer *p,
                                         struct book_counter *counter,
                                         uint64_t birth_ms)
 {
     const uint64_t slice = birth_ms >> p->slice_bits;
     const uint32_t born = (uint32_t)(slice << p->slice_bits >> BOOK_COHORT_BITS);
-    const uint32_t i = slice % BOOK_COHORTS;
-    if (counter->cohorts[i] == 0) {
-        counter->born[i] = born;
-        counter->cohorts_used |= (uint8_t)(1u << i);
-        book_fence();
-        return i;
+    uint32_t i = slice % BOOK_COHORTS;
+    for (uint32_t looks = 0; counter->cohorts[i] != 0; i = (i + 1) % BOOK_COHORTS) {
+        if (counter->born[i] == born) {
+            return book_is_at_end(counter->cohorts[i], BOOK_COUNT_MAX) ? BOOK_COHORTS : i;
+        }
+        if (++looks == BOOK_COHORTS) {
+            return BOOK_COHORTS;
+        }
     }
-    return counter->born[i] == born && !book_is_at_end(counter->cohorts[i], BOOK_COUNT_MAX)
-               ? i
-               : BOOK_COHORTS;
+    counter->born[i] = born;
+    counter->cohorts_used |= (uint8_t)(1u << i);
+    book_fence();
+    return i;
 }
 
 ALWAYS_INLINE void
