@@ -137,24 +137,23 @@ static bool take_weight(uint64_t weight, struct book_entry *out)
                            net.bytes >= -(int64_t)BLOCK_WEIGHT_INTERVAL_MAX);
 }
 
+// Zeroes nothing that the counts leave out: that would take as long as all the rest.
 bool book_record_read(const uint64_t *words, struct book_entry *out)
 {
     const uint64_t head = words[0];
     const uint32_t flags = field(head, FLAGS_AT);
-    uint8_t buckets[BOOK_CELLS + 7] = {0};
-    *out = (struct book_entry){.row = (uint32_t)(head >> 8) & WORD_ROW_MAX,
-                               .peak_number = (uint32_t)words[1],
-                               .before_blocks = (int32_t)(words[1] >> 32),
-                               .weight = 1,
-                               .size_count = field(head, SIZES_AT),
-                               .life_count = field(head, LIVES_AT),
-                               .cohort_count = field(head, COHORTS_AT)};
+    out->row = (uint32_t)(head >> 8) & WORD_ROW_MAX;
+    out->peak_number = (uint32_t)words[1];
+    out->before_blocks = (int32_t)(words[1] >> 32);
+    out->weight = 1;
+    out->size_count = field(head, SIZES_AT);
+    out->life_count = field(head, LIVES_AT);
+    out->cohort_count = field(head, COHORTS_AT);
     words += 2;
     out->before_bytes = (flags & BOOK_HAS_BEFORE) != 0 ? (int64_t)*words++ : 0;
     out->temporary = (flags & BOOK_HAS_TEMPORARY) != 0 ? *words++ : 0;
-    const uint32_t bucket_count = bucket_words(out->size_count + out->life_count);
-    __builtin_memcpy(buckets, words, bucket_count * sizeof(words[0]));
-    words += bucket_count;
+    const uint8_t *buckets = (const uint8_t *)words;
+    words += bucket_words(out->size_count + out->life_count);
     bool is_sound =
         out->row != 0 && read_cells(words, buckets, out->size_count, out->sizes, out->size_buckets);
     words += out->size_count;
