@@ -3,18 +3,31 @@
 //
 // A program that is followed is attached to like one of the user's choice, and replaces the former
 // program of its process. It stays in the list until it has ended.
+//
+// A program may execute another one by a system call of its own, which no hook sees. Samples of its
+// memory show that the process has another image then. If that does not map the session's memory,
+// and does not join within LATE_JOIN_MS, it is counted as not recorded.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "aggregate/aggregator_process.h"
 #include "host/os/file.h"
 #include "host/text/format.h"
+#include "recorder/aside/aside.h"
+#include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"
+#include "session/exec_check.h"
 
 enum {
     END_ROUNDS = 2, // of the loop, in which the drain hears of a process that has joined and ended
+    LATE_JOIN_MS = 5000, // on a busy machine a program with many libraries is no faster
 };
 
 void recorder_follow_begin(struct recorder_state *s)
@@ -126,8 +139,144 @@ static enum err leave_ended(struct recorder_state *s, uint64_t now_ms)
     return ERR_OK;
 }
 
+void recorder_follow_note_image(struct recorder_state *s,
+                                uint32_t slot,
+                                uint64_t image,
+                                uint64_t now_ms)
+{
+    if (slot >= SESSION_MAX_PROCESSES) {
+        return; // it has not joined yet
+    }
+    struct drain_process *process = s->drain.processes + slot;
+    const bool is_known = image != 0 && process->image != 0;
+    process->has_other_image = is_known && image != process->image;
+    if (image != 0 && !process->has_other_image) {
+        process->image = image;
+        process->image_ms = now_ms;
+    }
+}
+
+struct image_look {
+    pid_t pid;
+    int session_memory; // owned
+    bool may_map;
+    char program[PATH_MAX]; // "": not known
+};
+
+static void image_look_free(void *context)
+{
+    struct image_look *look = context;
+    fd_closep(&look->session_memory);
+    free(look);
+}
+
+static void look_at_image(void *context)
+{
+    struct image_look *look = context;
+    char link[64];
+    look->may_map = pid_lookup_may_map(look->pid, look->session_memory);
+    (void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)look->pid); // fits
+    const ssize_t len = readlink(link, look->program, sizeof(look->program) - 1);
+    look->program[len > 0 ? len : 0] = '\0';
+}
+
+// Whether an exec of the process is known by a note.
+static bool is_noted(const struct recorder_state *s, pid_t pid)
+{
+    bool is_noted = false;
+    for (size_t i = 0; i < s->unrecorded.recent.len; i++) {
+        is_noted = is_noted || s->unrecorded.recent.items[i].pid == pid;
+    }
+    for (size_t i = 0; i < s->follow.items.len; i++) {
+        const struct followed_exec *item = s->follow.items.items[i];
+        is_noted = is_noted || item->wanted.exec.pid == pid;
+    }
+    return is_noted;
+}
+
+// The functions of the process are those of another program: there is nothing to restore.
+static void forget_functions(struct recorder_state *s, pid_t pid, const char *program)
+{
+    for (size_t i = 0; i < s->attached.len; i++) {
+        struct attached_process *process = s->attached.items + i;
+        if (process->attach->inject.target.pid == pid) {
+            recorder_modules_leave(s, process);
+            process->attach->is_patched = false;
+            process->has_ended = true;
+            recorder_log(s,
+                         "warning: process %d has executed '%s' by a system call of its own; it "
+                         "is no longer recorded",
+                         (int)pid, program);
+        }
+    }
+}
+
+static enum err take_silent(
+    struct recorder_state *s, uint32_t slot, uint64_t joins, const char *program, uint64_t now_ms)
+{
+    const struct drain_process *process = s->drain.processes + slot;
+    struct unrecorded_exec exec = {.number = UINT64_MAX, // no note has it
+                                   .joins = joins,
+                                   .time_ms = process->image_ms,
+                                   .heard_ms = now_ms + LATE_JOIN_MS,
+                                   .pid = process->pid,
+                                   .obstacle = EXEC_INLINE};
+    const struct drain_replacement replacement = {
+        .pid = exec.pid, .joins = joins, .time_ms = exec.time_ms, .later_ms = now_ms};
+    TRY(string_table_intern_text(&s->aggregator.strings, program, &exec.program));
+    TRY(drain_end_replaced(&s->drain, &replacement, now_ms));
+    forget_functions(s, exec.pid, program);
+    return unrecorded_list_add(&s->unrecorded, &s->aggregator, &exec);
+}
+
+// Find out whether a process has executed another program, and count that.
+static enum err look_for_exec(struct recorder_state *s, uint32_t slot, uint64_t now_ms)
+{
+    struct drain_process *process = s->drain.processes + slot;
+    const struct aggregator_process *before = process->aggregator;
+    // Relaxed: an image that joins later has a number from there on.
+    const uint64_t joins =
+        atomic_load_explicit(&s->session.header->join_count, memory_order_relaxed);
+    struct image_look *look = calloc(1, sizeof(*look));
+    if (look == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    look->pid = process->pid;
+    look->session_memory = fcntl(s->session.memfd, F_DUPFD_CLOEXEC, 0);
+    const struct aside_work work = {
+        .run = look_at_image, .release = image_look_free, .context = look};
+    process->has_other_image = false; // a later sample says so again
+    const enum err read = recorder_do_aside(s, &work);
+    if (read != ERR_OK) {
+        return ERR_OK; // it does not let itself be read now
+    }
+    enum err err = ERR_OK;
+    if (process->aggregator != before || process->is_dead) {
+        // it has ended meanwhile
+    } else if (look->may_map) {
+        process->image = 0; // it has moved its arguments
+    } else {
+        err = take_silent(s, slot, joins, look->program, now_ms);
+    }
+    image_look_free(look);
+    return err;
+}
+
+static enum err find_silent(struct recorder_state *s, uint64_t now_ms)
+{
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->aggregator != NULL && process->has_other_image && !process->is_dead &&
+            process->pid > 0 && !is_noted(s, process->pid)) {
+            TRY(look_for_exec(s, slot, now_ms));
+        }
+    }
+    return ERR_OK;
+}
+
 enum err recorder_follow_round(struct recorder_state *s, uint64_t now_ms)
 {
+    TRY(find_silent(s, now_ms));
     TRY(take_wanted(s));
     TRY(visit_items(s, now_ms));
     return leave_ended(s, now_ms);

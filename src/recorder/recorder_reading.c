@@ -223,6 +223,7 @@ static void put_sample(struct recorder_state *s, struct sampling *sampling, size
     if (!recorder_find_again(s, living)) {
         return; // it has ended meanwhile
     }
+    recorder_follow_note_image(s, living->slot, reading->image, sampling->now_ms);
     if (reading->sample.rss_bytes > 0) {
         proc_sampler_put(&s->sampler, reading, living->process, sampling->now_ms);
     }

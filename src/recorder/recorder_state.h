@@ -260,6 +260,10 @@ enum err recorder_attach_describe(struct recorder_state *s,
 // begin, do what is due, ask whether such a program runs, end. Recorded programs stay attached to.
 void recorder_follow_begin(struct recorder_state *s);
 enum err recorder_follow_round(struct recorder_state *s, uint64_t now_ms) MUST_USE;
+void recorder_follow_note_image(struct recorder_state *s,
+                                uint32_t slot,
+                                uint64_t image,
+                                uint64_t now_ms);
 uint32_t recorder_follow_running(const struct recorder_state *s);
 enum err recorder_follow_end(struct recorder_state *s) MUST_USE;
 

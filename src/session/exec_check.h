@@ -33,7 +33,8 @@
     X(LIBRARY, "library", "in a file system without cairn's library")                      \
     X(UNREACHABLE, "unreachable", "in namespaces from which the recorder is out of reach") \
     X(SECCOMP, "seccomp", "under a seccomp filter")                                        \
-    X(AGENT, "agent", "started by a process that is recorded without a preloaded library")
+    X(AGENT, "agent", "started by a process that is recorded without a preloaded library") \
+    X(INLINE, "inline", "executed by a system call that is not libc's")
 
 enum exec_obstacle {
 #define X(name, key, phrase) EXEC_##name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "host/text/proc_text.h"
 
+#include "base/hash.h"
 #include "host/text/number.h"
 
 #include <inttypes.h>
@@ -88,6 +89,19 @@ uint64_t proc_text_environment_end(const char *text)
 uint64_t proc_text_stack_top(const char *text)
 {
     return number_field(stat_field(text, 28));
+}
+
+uint64_t proc_text_image(const char *text)
+{
+    static const int fields[] = {26, 27, 45, 46, 48};    // startcode, endcode, data, arg_start
+    uint64_t image = number_field(stat_field(text, 28)); // startstack
+    if (image <= 1) {
+        return 0; // proc(5): what may not be read is 0 or 1
+    }
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        image = hash_mix(image) + number_field(stat_field(text, fields[i]));
+    }
+    return image != 0 ? image : 1;
 }
 
 // "running", or numbers: the last two are the stack pointer and the place in the code.

@@ -39,6 +39,10 @@ uint64_t proc_text_environment_end(const char *text);
 // stat: the first stack pointer of the process.
 uint64_t proc_text_stack_top(const char *text);
 
+// stat: a number that names the image which the process has executed, by the places of its code,
+// stack and arguments. The process may move these (PR_SET_MM). 0: it may not be read.
+uint64_t proc_text_image(const char *text);
+
 // syscall, of a thread: its stack pointer; 0 while it runs.
 uint64_t proc_text_stack_pointer(const char *text);
 

@@ -94,6 +94,32 @@ static void the_stack_begins_at_field_28(void **state)
     assert_int_equal(proc_text_stack_top(""), 0);
 }
 
+// Code, data, stack and arguments: whatever is elsewhere is another image.
+static void an_image_is_where_its_parts_are(void **state)
+{
+    (void)state;
+    static const char form[] =
+        "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 "
+        "%d %d %d 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 %d 46 47 %d 49";
+    static const int places[][5] = {
+        {26, 27, 28, 45, 48}, {6, 27, 28, 45, 48}, {26, 7, 28, 45, 48},
+        {26, 27, 8, 45, 48},  {26, 27, 28, 5, 48}, {26, 27, 28, 45, 49},
+    };
+    uint64_t images[ARRAY_LEN(places)];
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        char text[256];
+        const int *p = places[i];
+        assert_true(snprintf(text, sizeof(text), form, p[0], p[1], p[2], p[3], p[4]) <
+                    (int)sizeof(text));
+        images[i] = proc_text_image(text);
+        assert_int_not_equal(images[i], 0);
+        for (size_t k = 0; k < i; k++) {
+            assert_int_not_equal(images[i], images[k]);
+        }
+    }
+    assert_int_equal(proc_text_image("7 (a) S 1 2"), 0);
+}
+
 static void a_sleeping_thread_has_a_stack_pointer(void **state)
 {
     (void)state;
@@ -134,6 +160,7 @@ int main(void)
         cmocka_unit_test(a_mask_is_hexadecimal_behind_a_tab),
         cmocka_unit_test(the_state_follows_the_name),
         cmocka_unit_test(the_stack_begins_at_field_28),
+        cmocka_unit_test(an_image_is_where_its_parts_are),
         cmocka_unit_test(a_sleeping_thread_has_a_stack_pointer),
         cmocka_unit_test(the_environment_ends_at_field_51),
     };

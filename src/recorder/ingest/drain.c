@@ -15,6 +15,7 @@
 #include "recorder/ingest/drain_names.h"
 #include "recorder/ingest/drain_process.h"
 #include "recorder/ingest/drain_queries.h"
+#include "recorder/ingest/drain_time.h"
 #include "recorder/session/claimed_counter.h"
 
 enum {

@@ -87,6 +87,9 @@ struct drain_process {
     uint64_t dead_ms;        // when it was found dead: it did nothing later
     uint64_t end_ms;         // last sign of life so far: its events, looks at it, its noted exit
     bool is_dated;           // end_ms is its noted exit, or its exec
+    uint64_t image;          // proc_text_image at its latest sample; 0: not known
+    uint64_t image_ms;       // the time of that
+    bool has_other_image;    // a later sample has another one
 };
 
 struct drain {
@@ -164,11 +167,13 @@ void drain_find_strangers(struct drain *drain,
                           bool (*may_map)(void *context, pid_t pid),
                           void *context);
 
-// The note of a process before it executes a program that will not be recorded.
+// The note of a process before it executes a program that will not be recorded, or what is known of
+// an exec without one.
 struct drain_replacement {
-    pid_t pid;        // 0: not known
-    uint64_t joins;   // images that had joined by then
-    uint64_t time_ms; // time of the note
+    pid_t pid;         // 0: not known
+    uint64_t joins;    // images that had joined by then
+    uint64_t time_ms;  // time of the note; without one, when the process had the earlier image
+    uint64_t later_ms; // without one: the exec was no later than that; 0: there is a note
 };
 
 // Return whether the process has an image of before the note. The exec may still fail, so whether

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "aggregate/books/aggregator_book.h"
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "recorder/ingest/drain_books.h"
+#include "recorder/ingest/drain_time.h"
 #include "recorder/processes/pid_lookup.h"
 
 enum {
@@ -37,11 +37,6 @@ bool drain_process_has_thread(const struct drain_process *process, pid_t thread_
     return access(path, F_OK) != 0;
 }
 
-uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)
-{
-    return written_ms <= clock_ms + DRAIN_TIME_SLACK_MS ? written_ms : clock_ms;
-}
-
 // Note that the process is dead. Its time of death is read later: see drain_process_date_dead.
 static void find_dead(struct drain *drain, uint32_t slot)
 {
@@ -59,25 +54,6 @@ static void note_alive(struct drain_process *process, uint64_t now_ms, uint32_t 
         process->alive_ms = now_ms;
         process->alive_number = peak_number;
     }
-}
-
-// The time as the processes read it: a clock that rests stands still, and they ask the system. A
-// program may overwrite it.
-static uint64_t session_clock_ms(const struct drain *drain)
-{
-    const struct session_header *header = drain->session->header;
-    // Relaxed: it orders nothing.
-    const uint64_t clock = atomic_load_explicit(&header->clock_ms, memory_order_relaxed);
-    return (clock & SESSION_CLOCK_RESTS) == 0
-               ? clock
-               : (clock_monotonic_ns() - header->clock_start_ns) / NS_PER_MS;
-}
-
-uint64_t drain_process_now_ms(const struct drain *drain, uint64_t clock_ms)
-{
-    return drain->clock != NULL
-               ? session_clock_true_ms(drain->clock)
-               : max_u64(clock_ms, drain_process_time(session_clock_ms(drain), clock_ms));
 }
 
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
@@ -219,6 +195,7 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
 // The start of the image that a process continues as.
 struct next_image {
     uint64_t start_ms;
+    uint64_t later_ms; // at most, if that is not exact; else 0
     bool is_recorded;
 };
 
@@ -229,10 +206,11 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
     struct drain_process *process = drain->processes + slot;
     process->aggregator->record.flags |= REC_PROCESS_EXECED;
     process->has_next_image = next->is_recorded;
-    process->is_dated = true;
+    process->is_dated = next->later_ms == 0;
+    process->dead_ms = next->later_ms;
     process->end_ms = next->start_ms;
     TRY(drain_image(drain, slot, clock_ms));
-    process->end_ms = next->start_ms;
+    process->end_ms = process->is_dated ? next->start_ms : max_u64(process->end_ms, next->start_ms);
     return slot_end(drain, slot);
 }
 
@@ -274,7 +252,8 @@ bool drain_has_replaceable(const struct drain *drain, const struct drain_replace
 enum err
 drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
 {
-    const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms)};
+    const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
+                                    .later_ms = exec->later_ms};
     return drain_has_replaceable(drain, exec) ? replace_images(drain, exec->pid, &next, clock_ms)
                                               : ERR_OK;
 }
@@ -355,6 +334,20 @@ static void note_company(struct drain *drain, uint32_t slot)
     }
 }
 
+// A forked child has its parent's image. It may execute another program before its first sample.
+static void inherit_image(const struct drain *drain,
+                          const struct rec_process *record,
+                          struct drain_process *out)
+{
+    for (uint32_t i = 0; i < drain->slot_count && (record->flags & REC_PROCESS_FORKED) != 0; i++) {
+        const struct drain_process *parent = drain->processes + i;
+        if (parent->aggregator != NULL && (uint32_t)parent->pid == record->parent_pid) {
+            out->image = parent->image;
+            out->image_ms = record->start_ms;
+        }
+    }
+}
+
 static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     const struct process_slot *shared = session_process(drain->session->memory, slot);
@@ -377,6 +370,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     if ((record.flags & REC_PROCESS_FORKED) == 0) {
         process.aggregator = awaited_processes_take(&drain->awaited, pid);
     }
+    inherit_image(drain, &record, &process);
     if (process.aggregator == NULL) {
         TRY(aggregator_process_begin(drain->aggregator, &record, &process.aggregator));
     }
@@ -464,7 +458,7 @@ void drain_find_dead(struct drain *drain)
 void drain_process_find_dead(struct drain *drain)
 {
     struct epoll_event events[DEATHS_AT_ONCE];
-    const uint64_t now_ms = session_clock_ms(drain);
+    const uint64_t now_ms = drain_session_clock_ms(drain);
     const uint32_t number = shared_sum_number(&drain->session->header->sum);
     int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);
     for (int i = 0; i < count; i++) {

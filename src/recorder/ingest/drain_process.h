@@ -9,19 +9,6 @@
 
 #include "recorder/ingest/drain.h"
 
-enum {
-    // the duration of a pass: a program may be ahead of our clock by that
-    DRAIN_TIME_SLACK_MS = 1000,
-};
-
-// Return the time to use for a time that a program wrote: a time far ahead of our clock is wrong.
-uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms);
-
-// Return the time now: the clock advances during a pass. No thread has read a later time. One that
-// found the clock at rest has asked the system; its time is later than the clock's until the clock
-// ticks again, for many milliseconds on a busy machine.
-uint64_t drain_process_now_ms(const struct drain *drain, uint64_t clock_ms);
-
 // Begin all processes in new, filled slots, in the order in which they joined. End the earlier
 // image of a process that executed another program.
 enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms) MUST_USE;

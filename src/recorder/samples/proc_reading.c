@@ -109,13 +109,14 @@ static void read_rollup(pid_t pid, struct proc_reading *out)
     }
 }
 
-static void read_faults(pid_t pid, struct rec_rss_sample *sample)
+static void read_stat(pid_t pid, struct proc_reading *out)
 {
     char text[2048];
     if (read_proc(pid, "stat", text, sizeof(text))) {
         const struct proc_faults faults = proc_text_faults(text);
-        sample->minor_faults = faults.minor;
-        sample->major_faults = faults.major;
+        out->sample.minor_faults = faults.minor;
+        out->sample.major_faults = faults.major;
+        out->image = proc_text_image(text);
     }
 }
 
@@ -143,6 +144,6 @@ void proc_reading_take(struct proc_reading *reading)
         reading->proportional_shmem_bytes = reading->sample.shmem_bytes;
         read_rollup(pid, reading);
     }
-    read_faults(pid, &reading->sample);
+    read_stat(pid, reading);
     read_break(pid, &reading->sample);
 }

@@ -31,6 +31,7 @@ struct proc_reading {
     uint64_t proportional_file_bytes;
     uint64_t proportional_shmem_bytes;
     uint64_t highest_bytes; // the kernel's own high-water mark
+    uint64_t image;         // proc_text_image
     bool is_confined;       // runs under seccomp
 };
 

@@ -64,6 +64,7 @@ static bool is_harmed(enum exec_obstacle obstacle, const struct environment_scan
     case EXEC_IDENTITY:
     case EXEC_ENVIRONMENT:
     case EXEC_AGENT:
+    case EXEC_INLINE:
     case EXEC_OBSTACLE_COUNT:
         break;
     }
