@@ -72,6 +72,7 @@ struct engine_kind {
     enum err (*commit)(struct store *engine, struct err_info *info);
     void (*abandon)(struct store *engine);
     // Remove the recordings whose ids are in `ids`, their rows, and what no other recording uses.
+    // Afterwards the engine may keep others out until it is closed.
     enum err (*remove)(struct store *engine,
                        const int64_t *ids,
                        size_t count,

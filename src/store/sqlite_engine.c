@@ -78,7 +78,7 @@ static enum err fail_with_message(struct sqlite_engine *e, struct err_info *info
 {
     const int code = sqlite3_errcode(e->database);
     e->lacks_room = is_for_lack_of_room(e);
-    switch (code) {
+    switch (e->lacks_room && sqlite3_system_errno(e->database) == ENOSPC ? SQLITE_FULL : code) {
     case SQLITE_FULL:
         return err_set(info, ERR_IO, "the disk of the store '%s' is full%s", e->path,
                        wal_aside_has_no_room(e->aside)
@@ -477,6 +477,18 @@ connect_to(struct sqlite_engine *e, bool creates, bool is_alone, struct err_info
                    info);
 }
 
+// On a full disk only who does not share the store can read it. Who adds has no use for that.
+static MUST_USE enum err
+connect_or_alone(struct sqlite_engine *e, bool creates, struct err_info *info)
+{
+    const enum err problem = connect_to(e, creates, false, info);
+    if (problem == ERR_OK || creates || !e->lacks_room) {
+        return problem;
+    }
+    disconnect(e);
+    return connect_to(e, false, true, info);
+}
+
 static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct err_info *info)
 {
     struct stat status;
@@ -496,14 +508,10 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
         return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
     }
     TRY(wal_aside_new(&e->aside, info));
-    const enum err problem = connect_to(e, creates, false, info);
-    if (problem == ERR_OK || !e->lacks_room) {
-        return problem;
-    }
-    disconnect(e);
-    return connect_to(e, creates, true, info);
+    return connect_or_alone(e, creates, info);
 }
 
+// On a full disk, remove with the log on another one. This locks the store until it is closed.
 static enum err
 remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct err_info *info)
 {
@@ -516,7 +524,7 @@ remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct
     wal_aside_move(e->aside);
     TRY(connect_to(e, false, true, info));
     TRY(remove_in_transaction(e, ids, count, info));
-    // What is removed is removed: closing the store, or the next cairn, tries again.
+    // What is removed is removed: if this fails, the next that opens the store tries again.
     (void)sqlite3_exec(e->database, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
     return ERR_OK;
 }

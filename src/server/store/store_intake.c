@@ -81,7 +81,8 @@ static void add_items(const struct store_intake *intake,
     }
 }
 
-// Remove what the policy does not keep. What fails now is done in an hour.
+// Remove what the policy does not keep. What fails now is done in an hour. Then close the store: a
+// removal on a full disk keeps others out until that.
 static void apply_policy(const struct store_intake *intake, struct store **store)
 {
     const struct store_scope all = {.is_any_cost = true};
@@ -91,10 +92,9 @@ static void apply_policy(const struct store_intake *intake, struct store **store
     if (problem == ERR_OK) {
         problem = store_prune(*store, &all, intake->policy, time(NULL), &count, &info);
     }
-    if (problem != ERR_OK) {
-        store_close(*store);
-        *store = NULL;
-    }
+    (void)problem; // as above
+    store_close(*store);
+    *store = NULL;
 }
 
 // Add the batch that waits. The caller holds the mutex, which is free meanwhile.
