@@ -137,6 +137,21 @@ describe('names that differ in one argument of a template', () => {
   }
 });
 
+describe('lines of one function', () => {
+  const own = served((where) => recordSource(where, 'instances.cpp'));
+
+  for (const view of ['leaks', 'peak']) {
+    it(`are told apart in ${view} at 390 px`, async () => {
+      await own.viewer.page.setViewportSize({ width: 390, height: 844 });
+      await own.viewer.open(`#/${view}`);
+      const lines = await own.viewer.page.locator('.table-body [role=row] .code[title*=remember_on_two_lines] .place > :last-child').evaluateAll((list) =>
+        list.map((part) => ({ text: part.textContent, isWhole: part.getBoundingClientRect().width > 8 && part.getBoundingClientRect().right <= part.closest('.table-cell').getBoundingClientRect().right })));
+      assert.equal(new Set(lines.map((line) => line.text)).size, 2, JSON.stringify(lines));
+      assert.deepEqual(lines.filter((line) => !line.isWhole || !/^:\d+$/.test(line.text)), []);
+    });
+  }
+});
+
 describe('a recording that is larger than a page', () => {
   const own = served((where) => recordSource(where, 'many.cpp'));
   everyViewOpens(own);

@@ -12,6 +12,21 @@ export interface Palette {
   readonly change: (share: number) => string;
 }
 
+/** How many hues can be told apart: those that follow are duller, and further from the others in lightness. */
+const HUES = 6;
+
+interface Tone {
+  readonly hue: string;
+  readonly saturation: number;
+  readonly step: number;
+  readonly isLate: boolean;
+}
+
+function seriesTone(index: number): Tone {
+  const isLate = index >= HUES;
+  return { hue: ((212 + index * ANGLE) % 360).toFixed(0), saturation: isLate ? 0.5 : 1, step: index % 3, isLate };
+}
+
 export function palette(isDark: boolean): Palette {
   return {
     frame: (moduleIndex, name) => {
@@ -22,9 +37,16 @@ export function palette(isDark: boolean): Palette {
       const saturation = moduleIndex < 0 ? 0 : isDark ? 38 : 58;
       return `hsl(${hue.toFixed(0)} ${saturation}% ${(isDark ? 36 : 76) + shade}%)`;
     },
-    series: (index, alpha = 1) =>
-      `hsl(${((212 + index * ANGLE) % 360).toFixed(0)} ${isDark ? 36 : 48}% ${(isDark ? 50 : 62) - (index % 3) * 5}% / ${alpha})`,
-    pale: (index) => `hsl(${((212 + index * ANGLE) % 360).toFixed(0)} ${isDark ? 22 : 42}% ${(isDark ? 24 : 88) - (index % 3) * 2}%)`,
+    series: (index, alpha = 1) => {
+      const { hue, saturation, step, isLate } = seriesTone(index);
+      const light = (isDark ? 50 : 62) - step * 5 + (isLate ? (isDark ? 16 : -10) : 0);
+      return `hsl(${hue} ${(isDark ? 36 : 48) * saturation}% ${light}% / ${alpha})`;
+    },
+    pale: (index) => {
+      const { hue, saturation, step, isLate } = seriesTone(index);
+      const light = (isDark ? 24 : 88) - step * 2 + (isLate ? (isDark ? 6 : -4) : 0);
+      return `hsl(${hue} ${(isDark ? 22 : 42) * saturation}% ${light}%)`;
+    },
     change: (share) => {
       const strength = Math.min(Math.abs(share), 1);
       if (strength < 0.005) {

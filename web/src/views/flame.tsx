@@ -49,8 +49,10 @@ function Controls(props: { readonly address: Address }): JSX.Element {
           ))}
         </select>
       </label>
-      <input type="search" class="flame-search" aria-label="Search functions and modules" placeholder="search functions and modules" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
-      <RegexToggle isOn={address.search_regex === '1'} onChange={(on) => go({ search_regex: on ? '1' : '' }, 'refine')} />
+      <span class="flame-find">
+        <input type="search" class="flame-search" aria-label="Search functions and modules" placeholder="search functions and modules" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
+        <RegexToggle isOn={address.search_regex === '1'} onChange={(on) => go({ search_regex: on ? '1' : '' }, 'refine')} />
+      </span>
     </div>
   );
 }

@@ -32,7 +32,7 @@ interface Compared {
 function columnsOf(title: string, name: (row: number) => CodeName, table: Compared, totals: Readonly<Record<string, number>>, when: LiveWhen): readonly Column[] {
   const { costs: now, old_costs: old, errors, old_errors: oldErrors } = table;
   return [
-    { key: 'name', title, widthPx: 260, grows: true, cell: (row) => <CodeText name={name(row)} />, saved: [{ head: title, value: (row) => nameText(name(row)) }] },
+    { key: 'name', title, widthPx: 260, narrowPx: 150, grows: true, cell: (row) => <CodeText name={name(row)} />, saved: [{ head: title, value: (row) => nameText(name(row)) }] },
     ...COSTS.map((cost) => ({
       ...costColumn(cost, { title: costTitle(cost, when), isDiff: true, hasErrors: (errors ?? oldErrors) !== null }, (row) => ({
         value: at(now[cost], row),
@@ -42,6 +42,7 @@ function columnsOf(title: string, name: (row: number) => CodeName, table: Compar
         oldError: errorAt(oldErrors, cost, row),
       })),
       help: costMeaning(cost, when),
+      ...(cost === 'live_blocks' ? { spare: 1 } : {}),
     })),
   ];
 }

@@ -151,7 +151,7 @@ function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly 
       key: 'name',
       title: 'Call site',
       widthPx: 214,
-      narrowPx: 112,
+      narrowPx: 150,
       grows: true,
       cell: (row) => <CodeText name={locationName(code, leaks.location[row])} />,
       saved: [{ head: 'Call site', value: (row) => nameText(locationName(code, leaks.location[row])) }],

@@ -60,7 +60,7 @@ function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column
       key: 'name',
       title: 'Call site',
       widthPx: 200,
-      narrowPx: 132,
+      narrowPx: 170,
       grows: true,
       cell: (row) => <CodeLink name={name(row)} cost="peak_bytes" />,
       saved: [{ head: 'Call site', value: (row) => nameText(name(row)) }],

@@ -55,7 +55,7 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
   };
   return [
     lineCost('self', `${costTitle(cost, when)}, self`),
-    lineCost('inclusive', 'Inclusive'),
+    { ...lineCost('inclusive', 'Inclusive'), spare: 1 },
     { key: 'line', title: 'Line', widthPx: 58, numeric: true, cell: (row) => <span class="source-line">{lineAt(row)}</span>, saved: [{ head: 'Line', value: lineAt }] },
     textColumn({ key: 'text', title: 'Source', widthPx: 400, grows: true }, (row) => lines?.[row] ?? '', (text, row) => (
       <code class="source-text" style={{ background: `color-mix(in srgb, var(--heat) ${(heat(row) * 100).toFixed(1)}%, transparent)` }}>
@@ -195,8 +195,9 @@ function Uncovered(props: { readonly files: Files; readonly cost: string }): JSX
       <span data-testid="uncovered">
         {`${formatPercent(total - known, total)} of ${costTitle(cost, when)} (${formatCost(cost, total - known)}) has no source lines: `}
         {names.length === 0 ? 'its call sites are in code without debug information. ' : `${names.join(', ')}${bare.length > names.length ? ` and ${bare.length - names.length} more modules` : ''} ${bare.length === 1 ? 'has' : 'have'} no debug information. `}
-        {'Compile with -g, or install the debug package of the program (on Debian NAME-dbgsym, or set DEBUGINFOD_URLS), and record or open it again. '}
-        {advice.join(' ')}
+        {advice.length === 0
+          ? 'Compile with -g, or install the debug package of the program (on Debian NAME-dbgsym, or set DEBUGINFOD_URLS), and record or open it again.'
+          : `Compile with -g, or ${advice.join('; or ')}, and record or open it again.`}
       </span>
     </Notice>
   );

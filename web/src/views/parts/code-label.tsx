@@ -48,6 +48,18 @@ function NameText(props: { readonly label: string }): JSX.Element {
   );
 }
 
+/** The file and line. In little room the line stays: it tells rows of one function apart. */
+function PlaceText(props: { readonly name: CodeName }): JSX.Element {
+  const text = fileLine(props.name);
+  const end = props.name.line === 0 ? text.length : text.lastIndexOf(':');
+  return (
+    <span class="place">
+      <span class="place-file">{text.slice(0, end)}</span>
+      <span>{text.slice(end)}</span>
+    </span>
+  );
+}
+
 /** Show the name as plain text. Use it where a button does not fit. */
 export function CodeText(props: { readonly name: CodeName; readonly inlined?: boolean }): JSX.Element {
   const { name } = props;
@@ -58,7 +70,7 @@ export function CodeText(props: { readonly name: CodeName; readonly inlined?: bo
         <NameText label={name.label} />
       </span>
       {props.inlined === true ? <span class="code-inlined" title="inlined into its caller">inlined</span> : null}
-      {place === '' ? null : <span class="code-place">{place}</span>}
+      {place === '' ? null : <span class="code-place"><PlaceText name={name} /></span>}
       {moduleText(name) === '' ? null : <span class="code-module">{moduleText(name)}</span>}
     </span>
   );
@@ -93,7 +105,7 @@ function PlaceLink(props: { readonly name: CodeName; readonly cost: CostKey | un
     return null;
   }
   if (!hasSource || !name.file.startsWith('/')) {
-    return <span title={name.file}>{text}</span>;
+    return <span title={name.file}><PlaceText name={name} /></span>;
   }
   return (
     <button
@@ -102,7 +114,7 @@ function PlaceLink(props: { readonly name: CodeName; readonly cost: CostKey | un
       title={`${name.file}: show the source with what its lines cost`}
       onClick={() => go({ view: 'source', path: name.file, line: String(name.line), ...(cost === undefined ? {} : { cost }) })}
     >
-      {text}
+      <PlaceText name={name} />
     </button>
   );
 }
