@@ -66,7 +66,6 @@ CIRCLES = {
     ("target/agent/agent_calls.c", "target/agent/agent_modules.c", "target/agent/agent_process.c",
      "target/agent/agent_thread.c", "target/agent/arch/abi_hooks.c",
      "target/agent/arch/agent_entries.c"): "the agent's page in a file of its own",
-    ("target/preload/process/thread_exit.c", "target/preload/process/thread_state.c"): "t_thread_way in thread_state.c",
     ("target/preload/record/record.c", "target/preload/record/record_guard.c",
      "target/preload/record/record_mapping.c"): "the deferred events in a file below the guard",
 }

@@ -151,9 +151,10 @@ def test_symbols_finds_what_a_lower_folder_takes_from_an_upper_one(tree, user, d
     (("host/os/a.c", "host/os/b.c", "host/os/c.c"), ("b", "c", "a"),
      "src/host/os/a.c: calls itself by way of host/os/b.c, host/os/c.c\n"),
     (("host/os/a.c", "host/os/b.c", "host/os/c.c"), ("b", "c", "c"), ""),
-    (("target/preload/process/thread_exit.c", "target/preload/process/thread_state.c"), ("thread_state", "thread_state"),
-     "src/target/preload/process/thread_exit.c: CIRCLES has a circle with target/preload/process/thread_state.c "
-     "that is none\n"),
+    (tuple(f"target/preload/record/{name}.c" for name in ("record", "record_guard", "record_mapping")),
+     ("record_mapping", "record_mapping", "record_mapping"),
+     "src/target/preload/record/record.c: CIRCLES has a circle with target/preload/record/record_guard.c, "
+     "target/preload/record/record_mapping.c that is none\n"),
 ])
 def test_symbols_finds_files_that_call_each_other_in_a_circle(tree, names, calls, finding):
     root = tree({f"src/{name}": f"int {call}(void); int {pathlib.Path(name).stem}(void); "

@@ -15,8 +15,6 @@ enum {
     KEYS_WITHOUT_MEMORY = 32,
 };
 
-__thread struct thread_way t_thread_way;
-
 static pthread_key_t g_exit_key;
 static bool g_has_exit_key;
 
