@@ -26,7 +26,6 @@ LARGE = {
     "src/inject/code/arch/x86_64/changed_registers.c": 521,
     "src/inject/process/threads/arch/x86_64/lent_call.c": 540,
     "src/recorder/ingest/drain_process.c": 560,
-    "src/recorder/output/aggregator_snapshot.c": 580,
     "src/recorder/recorder_attach.c": 640,
     "src/store/clickhouse_engine.c": 580,
     "src/store/sqlite_engine.c": 580,

@@ -15,18 +15,7 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/text/strbuf.h"
-
-// The recorder's own counters, besides those of the session.
-#define RECORDER_NOTE_COUNTERS(X)                                                           \
-    X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)") \
-    X(unrecorded_frees, "frees of blocks allocated while recording was stopped")            \
-    X(merged_stacks, "times a call stack was merged with others because of --max-memory")   \
-    X(unkept_blocks, "allocations that were not recorded because of --max-memory")          \
-    X(merged_threads, "threads that share an entry with others of their name")              \
-    X(refused_marks, "marks of the program beyond the maximum")                             \
-    X(coarse_cells, "time slices per step in the history of stacks, instead of 1")          \
-    X(coarse_cohorts, "time slices per step in the ages of blocks, instead of 1")           \
-    X(unplaced_mappings, "changes of mappings beyond the number that cairn tracks at once")
+#include "recorder/output/snapshot_counters.h"
 
 static enum err intern(struct aggregator *aggregator, const char *text, rec_string *out)
 {
@@ -239,127 +228,6 @@ static enum err name_threads(struct aggregator *aggregator)
     return ERR_OK;
 }
 
-static enum err push_counter(struct aggregator_snapshot *s,
-                             struct aggregator *aggregator,
-                             const char *name,
-                             const char *text,
-                             enum rec_counter_kind kind,
-                             uint64_t value)
-{
-    struct rec_counter counter = {.kind = kind, .value = value};
-    TRY(intern(aggregator, name, &counter.name));
-    TRY(intern(aggregator, text, &counter.text));
-    return rec_counter_vec_push(&s->counters, counter);
-}
-
-// Push a note that is there only if it is above 0.
-static enum err push_note(struct aggregator_snapshot *s,
-                          struct aggregator *aggregator,
-                          const char *name,
-                          const char *text,
-                          uint64_t value)
-{
-    return value != 0 ? push_counter(s, aggregator, name, text, REC_COUNTER_NOTE, value) : ERR_OK;
-}
-
-static uint64_t count_merged_threads(const struct aggregator *aggregator)
-{
-    uint64_t merged = 0;
-    for (size_t i = 0; i < aggregator->threads.threads.len; i++) {
-        merged += aggregator->threads.threads.items[i].merged_count - 1;
-    }
-    return merged;
-}
-
-static uint64_t count_unplaced_mappings(const struct aggregator *aggregator)
-{
-    uint64_t unplaced = 0;
-    for (size_t i = 0; i < aggregator->processes.len; i++) {
-        unplaced += aggregator->processes.items[i]->mapped.unplaced;
-    }
-    return unplaced;
-}
-
-// Return how many slices one step covers; 0 if just one.
-static uint64_t step_of(uint32_t shift)
-{
-    return shift == 0 ? 0 : (uint64_t)1 << shift;
-}
-
-// Count what attaching to processes and reading them did not give.
-static enum err count_attaches(struct aggregator_snapshot *s,
-                               struct aggregator *aggregator,
-                               const struct aggregator_snapshot_facts *facts)
-{
-    if (facts->hidden_count != 0) {
-        TRY(push_counter(s, aggregator, "hidden_allocators", facts->hidden, REC_COUNTER_NOTE,
-                         facts->hidden_count));
-    }
-    if (facts->unread_count != 0) {
-        TRY(push_counter(s, aggregator, "unread_parts", facts->unread, REC_COUNTER_NOTE,
-                         facts->unread_count));
-    }
-    if (facts->slow_count != 0) {
-        TRY(push_counter(s, aggregator, "slow_processes",
-                         "processes that did not let cairn read them in time: since then their "
-                         "resident memory is not recorded",
-                         REC_COUNTER_NOTE, facts->slow_count));
-    }
-    if (facts->omitted_count != 0) {
-        TRY(push_counter(s, aggregator, "omitted_processes", facts->omitted, REC_COUNTER_NOTE,
-                         facts->omitted_count));
-    }
-    return facts->unpatched_count == 0
-               ? ERR_OK
-               : push_counter(s, aggregator, "unpatched_functions", facts->unpatched,
-                              REC_COUNTER_LOSS, facts->unpatched_count);
-}
-
-static enum err fill_counters(struct aggregator_snapshot *s,
-                              struct aggregator *aggregator,
-                              const struct aggregator_snapshot_facts *facts)
-{
-#define X(name, text) \
-    TRY(push_counter(s, aggregator, #name, text, REC_COUNTER_LOSS, facts->counters[LOST_##name]));
-    SESSION_LOSS_COUNTERS(X)
-#undef X
-#define X(name, text) \
-    TRY(push_counter(s, aggregator, #name, text, REC_COUNTER_NOTE, facts->counters[NOTE_##name]));
-    SESSION_NOTE_COUNTERS(X)
-#undef X
-    const uint64_t unknown_frees = aggregator->unknown_frees;
-    const uint64_t unrecorded_frees = aggregator->unrecorded_frees;
-    const uint64_t merged_stacks = aggregator->budget.merged_stacks;
-    const uint64_t unkept_blocks =
-        aggregator->budget.samples_alone ? aggregator->sampling.unsampled_allocations : 0;
-    const uint64_t merged_threads = count_merged_threads(aggregator);
-    const uint64_t refused_marks = aggregator->marks.refused;
-    const uint64_t coarse_cells = step_of(aggregator->totals.rows.cell_shift);
-    const uint64_t coarse_cohorts = step_of(aggregator->totals.rows.cohort_shift);
-    const uint64_t unplaced_mappings = count_unplaced_mappings(aggregator);
-#define X(name, text) TRY(push_counter(s, aggregator, #name, text, REC_COUNTER_NOTE, name));
-    RECORDER_NOTE_COUNTERS(X)
-#undef X
-    if (facts->lost_profiles != 0) {
-        TRY(push_counter(s, aggregator, "lost_profiles",
-                         "profiles that the collector of --push did not get", REC_COUNTER_NOTE,
-                         facts->lost_profiles));
-    }
-    if (facts->reduced_profiles != 0) {
-        TRY(push_counter(s, aggregator, "reduced_profiles",
-                         "profiles of --push in which the rarest call stacks are added up as "
-                         "[other], for the collector's limits",
-                         REC_COUNTER_NOTE, facts->reduced_profiles));
-    }
-    if (facts->unjoined_count != 0) {
-        TRY(push_counter(s, aggregator, "unjoined_processes",
-                         "processes that had not joined 2 s after all others had ended, with an "
-                         "unknown number of events",
-                         REC_COUNTER_LOSS, facts->unjoined_count));
-    }
-    return count_attaches(s, aggregator, facts);
-}
-
 static enum err fill_blocks(struct aggregator_snapshot *s,
                             struct aggregator *aggregator,
                             const struct aggregator_snapshot_facts *facts)
@@ -372,19 +240,22 @@ static enum err fill_blocks(struct aggregator_snapshot *s,
                                block_list_clip(&aggregator->totals.rows, &s->blocks);
     s->recording.blocks = s->blocks.items;
     s->recording.block_count = s->blocks.len;
-    TRY(push_counter(s, aggregator, "blocks_left_out", "blocks that --blocks had no room to list",
-                     REC_COUNTER_NOTE, block_list_omitted(facts->blocks)));
-    TRY(push_note(s, aggregator, "uncounted_blocks",
-                  "blocks that --blocks does not list, because their threads had not counted them "
-                  "when they were killed",
-                  uncounted));
-    TRY(push_note(s, aggregator, "undecided_blocks",
-                  "blocks that --blocks may list as live at the peak, although they came later",
-                  facts->blocks->births.lost));
-    return push_note(s, aggregator, "block_birth_error_ms",
-                     "milliseconds by which a block that --blocks lists may be younger than it "
-                     "states, at most",
-                     facts->blocks->birth_error_ms);
+    TRY(snapshot_counters_add(&s->counters, aggregator, "blocks_left_out",
+                              "blocks that --blocks had no room to list", REC_COUNTER_NOTE,
+                              block_list_omitted(facts->blocks)));
+    const struct rare_counter notes[] = {
+        {"uncounted_blocks",
+         "blocks that --blocks does not list, because their threads had not counted them when they "
+         "were killed",
+         REC_COUNTER_NOTE, uncounted},
+        {"undecided_blocks",
+         "blocks that --blocks may list as live at the peak, although they came later",
+         REC_COUNTER_NOTE, facts->blocks->births.lost},
+        {"block_birth_error_ms",
+         "milliseconds by which a block that --blocks lists may be younger than it states, at most",
+         REC_COUNTER_NOTE, facts->blocks->birth_error_ms},
+    };
+    return snapshot_counters_add_rare(&s->counters, aggregator, notes, ARRAY_LEN(notes));
 }
 
 // Limit the slices to the peak: they are sums of estimates if blocks are unsampled, and of books
@@ -503,7 +374,7 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(fill_slices(&s, aggregator));
     TRY(row_history_begin(&s.history, &aggregator->totals.rows));
     TRY(realloc_table_collect(&aggregator->reallocs, &s.reallocs));
-    TRY(fill_counters(&s, aggregator, facts));
+    TRY(snapshot_counters_fill(&s.counters, aggregator, facts));
     TRY(fill_blocks(&s, aggregator, facts));
     if (snapshots != NULL) {
         TRY(memory_snapshots_collect(snapshots, &s.memory_snapshots, &s.rss_tables));
