@@ -22,7 +22,6 @@ SUFFIXES = {".c", ".h", ".cpp", ".py", ".sh", ".rs"}
 TEST = re.compile(r"(_test\.c$|(^|/)(test|fuzz)_|^tests/)")
 
 LARGE = {
-    "src/cli/commands/cmd_store.c": 520,
     "src/inject/code/arch/x86_64/changed_registers.c": 521,
     "src/inject/process/threads/arch/x86_64/lent_call.c": 540,
     "src/recorder/ingest/drain_process.c": 560,

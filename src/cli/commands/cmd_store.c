@@ -15,8 +15,8 @@
 #include "cli/options/option_values.h"
 #include "cli/options/output_words.h"
 #include "cli/store/add_recordings.h"
-#include "cli/store/policy_option.h"
 #include "cli/store/serve_store.h"
+#include "cli/store/store_options.h"
 #include "cli/store/table_output.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
@@ -117,27 +117,6 @@ static const struct option_spec specs[] = {
 
 // --- the scope -----------------------------------------------------------------------------------
 
-// Parse a time into seconds of Unix time.
-static MUST_USE enum err
-parse_time(const char *option, const char *text, int64_t *out, struct err_info *info)
-{
-    uint64_t number;
-    struct tm day = {0};
-    const char *rest = strptime(text, "%Y-%m-%d", &day);
-    if (rest != NULL && rest[0] == '\0') {
-        *out = timegm(&day);
-    } else if (text[0] == '@' && number_parse(text + 1, INT64_MAX, &number)) {
-        *out = (int64_t)number;
-    } else if (duration_parse(text, &number)) {
-        *out = time(NULL) - (int64_t)(number / MS_PER_S);
-    } else {
-        return err_set(info, ERR_INVALID,
-                       "--%s: '%.100s' is not a time such as 2026-01-31, @1790000000 or 7d", option,
-                       text);
-    }
-    return ERR_OK;
-}
-
 static MUST_USE enum err
 scope_of(const struct store_fields *fields, struct store_scope *out, struct err_info *info)
 {
@@ -152,10 +131,10 @@ scope_of(const struct store_fields *fields, struct store_scope *out, struct err_
         scope.limit = fields->use_csv ? 0 : ROWS_BY_DEFAULT;
     }
     if (fields->since != NULL) {
-        TRY(parse_time("since", fields->since, &scope.since, info));
+        TRY(store_time_parse("since", fields->since, &scope.since, info));
     }
     if (fields->until != NULL) {
-        TRY(parse_time("until", fields->until, &scope.until, info));
+        TRY(store_time_parse("until", fields->until, &scope.until, info));
     }
     if (fields->recording != NULL && !store_parse_id(fields->recording, &scope.recording_id)) {
         return err_set(info, ERR_INVALID,
@@ -334,7 +313,7 @@ prune_store(struct store *store, const struct call *call, struct err_info *info)
     struct retention_policy policy = {0};
     uint64_t count = 0;
     if (fields->policy != NULL) {
-        TRY(policy_option_parse(fields->policy, &policy, info));
+        TRY(store_policy_parse(fields->policy, &policy, info));
     }
     if (fields->service == NULL && fields->version == NULL && fields->host == NULL &&
         fields->since == NULL && fields->until == NULL && fields->recording == NULL &&
@@ -360,7 +339,7 @@ run_server(struct store *store, const struct call *call, struct err_info *info)
     struct retention_policy policy = {0};
     (void)store;
     if (fields->policy != NULL) {
-        TRY(policy_option_parse(fields->policy, &policy, info));
+        TRY(store_policy_parse(fields->policy, &policy, info));
     }
     TRY(name_places_init(&names, &fields->names, info));
     const struct serve_settings settings = {.place = fields->place,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "cli/store/policy_option.h"
+#include "cli/store/store_options.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/options/option_values.h"
+#include "host/text/number.h"
 #include "host/text/strbuf.h"
 
 // Take a duration up to one of `ends`, in seconds.
@@ -24,7 +26,7 @@ static bool take_seconds(const char **at, const char *ends, int64_t *out)
     return true;
 }
 
-enum err policy_option_parse(const char *text, struct retention_policy *out, struct err_info *info)
+enum err store_policy_parse(const char *text, struct retention_policy *out, struct err_info *info)
 {
     struct retention_policy policy = {0};
     const char *at = text;
@@ -48,5 +50,24 @@ enum err policy_option_parse(const char *text, struct retention_policy *out, str
                        text);
     }
     *out = policy;
+    return ERR_OK;
+}
+
+enum err store_time_parse(const char *option, const char *text, int64_t *out, struct err_info *info)
+{
+    uint64_t number;
+    struct tm day = {0};
+    const char *rest = strptime(text, "%Y-%m-%d", &day);
+    if (rest != NULL && rest[0] == '\0') {
+        *out = timegm(&day);
+    } else if (text[0] == '@' && number_parse(text + 1, INT64_MAX, &number)) {
+        *out = (int64_t)number;
+    } else if (duration_parse(text, &number)) {
+        *out = time(NULL) - (int64_t)(number / MS_PER_S);
+    } else {
+        return err_set(info, ERR_INVALID,
+                       "--%s: '%.100s' is not a time such as 2026-01-31, @1790000000 or 7d", option,
+                       text);
+    }
     return ERR_OK;
 }
