@@ -2,15 +2,19 @@
 // process_entry: see process_entry.h; the preload library's way.
 #include "target/preload/process/process_entry.h"
 
+#include <elf.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "base/elf_note.h"
 #include "base/page_alloc.h"
 #include "base/sys.h"
 #include "session/runtime_settings.h"
 #include "target/preload/process/process.h"
-#include "target/preload/process/program_note.h"
 #include "target/preload/real/definitions.h"
 #include "target/preload/real/environment.h"
 #include "target/preload/real/real_functions.h"
@@ -25,6 +29,50 @@ extern char **environ;
 // Weak: musl, where nothing is recorded, lacks it. A musl program gets here when a static program,
 // which has no hooks, executes it: our library must load there and do nothing.
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
+
+// The ELF notes of the main program say whether it is a Go program. AT_PHDR finds them without the
+// loader, in memory that the program's file has mapped.
+
+#define GO_BUILD_ID 4u // golang.org/src/cmd/link/internal/ld/elf.go: ELF_NOTE_GOBUILDID_TAG
+
+static const char go_owner[4] = "Go"; // and two zero bytes, which its linker counts
+
+static bool holds_go_note(struct bytes notes)
+{
+    struct cursor at = cursor_over(notes);
+    struct elf_note note;
+    while (elf_note_next(&at, &note)) {
+        if (elf_note_is(&note, GO_BUILD_ID, go_owner, sizeof(go_owner))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether Go's linker made the program (its build id is a note of owner "Go", type 4).
+static bool program_note_is_go(void)
+{
+    const Elf64_Phdr *headers =
+        (const Elf64_Phdr *)getauxval(AT_PHDR); // NOLINT(performance-no-int-to-ptr)
+    const uint64_t count = headers != NULL ? getauxval(AT_PHNUM) : 0;
+    uint64_t bias = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (headers[i].p_type == PT_PHDR) {
+            bias = (uint64_t)headers - headers[i].p_vaddr;
+        }
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const Elf64_Phdr *header = headers + i;
+        if (header->p_type == PT_NOTE && header->p_align == 4 &&
+            holds_go_note((struct bytes){
+                .data =
+                    (const uint8_t *)(bias + header->p_vaddr), // NOLINT(performance-no-int-to-ptr)
+                .len = header->p_memsz})) {
+            return true;
+        }
+    }
+    return false;
+}
 
 // Before the environment is there, the loader itself allocates, and no image runs.
 bool process_entry_is_open(void)
