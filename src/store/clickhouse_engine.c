@@ -407,14 +407,14 @@ static MUST_USE enum err count_in_system(struct clickhouse_engine *e,
                          info);
 }
 
-static const char *name_before_version_4(enum cost cost)
+static const char *name_in_version_1(enum cost cost)
 {
     return cost == COST_LEAKED_BYTES         ? "leaked_bytes"
            : cost == COST_LEAKED_ALLOCATIONS ? "leaked_allocations"
                                              : cost_get_info(cost)->key;
 }
 
-// Make the costs NULL that the recordings do not know, in tables of before version 4. The server
+// Make the costs NULL that the recordings do not know, in tables of version 1. The server
 // does it in its own time, and its mutations know no current database.
 static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_info *info)
 {
@@ -426,7 +426,7 @@ static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_
     for (size_t t = 0; t < ARRAY_LEN(tables) && count > 0; t++) {
         for (int cost = 0; cost < COST_COUNT; cost++) {
             CLEANUP(strbuf_release) struct strbuf sql = {0};
-            const char *key = name_before_version_4((enum cost)cost);
+            const char *key = name_in_version_1((enum cost)cost);
             strbuf_printf(&sql,
                           "ALTER TABLE %s UPDATE %s=NULL WHERE recording_id IN (SELECT recording_id"
                           " FROM %s.recordings WHERE unknown LIKE '%%,%s,%%')",
@@ -460,7 +460,7 @@ upgrade_schema(struct clickhouse_engine *e, int64_t *version, struct err_info *i
                         &live, info));
     TRY(count_in_system(e, "columns WHERE database=?1 AND table='recordings' AND name='run_order'",
                         &runs, info));
-    if (*version < STORE_VERSION) {
+    if (*version == 1) {
         TRY(count_in_system(
             e, "tables WHERE database=?1 AND name='recordings' AND engine='Distributed'",
             &distributed, info));
@@ -473,12 +473,11 @@ upgrade_schema(struct clickhouse_engine *e, int64_t *version, struct err_info *i
     }
     TRY(columns > 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_interval, info));
     TRY(plain == 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_unknown, info));
-    TRY(*version < 3 ? forget_unknown(e, info) : ERR_OK);
+    TRY(*version == 1 ? forget_unknown(e, info) : ERR_OK);
     TRY(live > 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_live, info));
-    TRY(*version < 4 ? engine_run_all(&e->engine, clickhouse_dialect.rename_unknown, info)
-                     : ERR_OK);
     TRY(runs > 0 ? ERR_OK : engine_run_all(&e->engine, clickhouse_dialect.add_runs, info));
-    if (*version < STORE_VERSION) {
+    if (*version == 1) {
+        TRY(engine_run_all(&e->engine, clickhouse_dialect.rename_unknown, info));
         TRY(clickhouse_run(&e->engine, CLICKHOUSE_MARK, info));
     }
     *version = STORE_VERSION;
@@ -502,7 +501,7 @@ check_schema(struct clickhouse_engine *e, bool creates, struct err_info *info)
     }
     TRY(engine_number(&e->engine, "SELECT max(version) FROM cairn_store", database, &version,
                       info));
-    if (version >= 1 && version <= STORE_VERSION) {
+    if (version == 1 || version == STORE_VERSION) {
         TRY(upgrade_schema(e, &version, info));
     }
     return version == STORE_VERSION

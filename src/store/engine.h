@@ -37,14 +37,13 @@ struct dialect {
         *position; // the function that finds a text in another: 1 for its start, 0: not there
     bool names_subqueries; // with WITH, so that one that is read twice is computed once
     const char *insert[PART_COUNT];
-    const char *const *schema;         // statements, ended by NULL
-    const char *const *add_interval;   // the same, from version 1 to 2
-    const char *const *add_unknown;    // and to 3
-    const char *const *add_live;       // and to 4
-    const char *const *rename_unknown; // of ClickHouse, after the latter, on a server's own tables
-    const char *const *add_runs;       // and to 5
-    const char *const *show_live; // of SQLite, instead of the last two: views of this connection
-    const char *const *show_runs; // and instead of the last
+    const char *const *schema;       // statements, ended by NULL
+    const char *const *upgrade;      // of SQLite: the same, from version 1, which 1.0.0 has
+    const char *const *add_interval; // of ClickHouse: what tables of version 1 may lack
+    const char *const *add_unknown;
+    const char *const *add_live;
+    const char *const *add_runs;
+    const char *const *rename_unknown; // after add_live, on a server's own tables
 };
 
 struct store;

@@ -469,8 +469,7 @@ connect_to(struct sqlite_engine *e, bool creates, bool is_alone, struct err_info
     if (is_alone) {
         TRY(run_sql(e, "PRAGMA locking_mode=EXCLUSIVE", info));
     }
-    TRY(sqlite_tables_check(&e->engine, e->path, sqlite3_db_readonly(e->database, "main") == 1,
-                            creates, info));
+    TRY(sqlite_tables_check(&e->engine, e->path, creates, info));
     return run_sql(e,
                    "PRAGMA synchronous=NORMAL;"
                    "PRAGMA wal_autocheckpoint=4096",

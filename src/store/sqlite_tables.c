@@ -20,7 +20,7 @@ static MUST_USE enum err create_schema(struct store *engine, struct err_info *in
                                   info);
 }
 
-// Give an older store what this version has, unless another program has just done so.
+// Give a store of version 1 what this one has, unless another program has just done so.
 static MUST_USE enum err upgrade_schema(struct store *engine, struct err_info *info)
 {
     int64_t version = 0;
@@ -28,22 +28,13 @@ static MUST_USE enum err upgrade_schema(struct store *engine, struct err_info *i
     enum err problem =
         engine_number(engine, "PRAGMA user_version", (struct store_value){0}, &version, info);
     if (problem == ERR_OK && version == 1) {
-        problem = engine_run_all(engine, sqlite_dialect.add_interval, info);
-    }
-    if (problem == ERR_OK && version < 3) {
-        problem = engine_run_all(engine, sqlite_dialect.add_unknown, info);
-    }
-    if (problem == ERR_OK && version < 4) {
-        problem = engine_run_all(engine, sqlite_dialect.add_live, info);
-    }
-    if (problem == ERR_OK && version < STORE_VERSION) {
-        problem = engine_run_all(engine, sqlite_dialect.add_runs, info);
+        problem = engine_run_all(engine, sqlite_dialect.upgrade, info);
     }
     return engine_end_transaction(engine, problem, info);
 }
 
-enum err sqlite_tables_check(
-    struct store *engine, const char *path, bool is_read_only, bool creates, struct err_info *info)
+enum err
+sqlite_tables_check(struct store *engine, const char *path, bool creates, struct err_info *info)
 {
     int64_t application = 0;
     int64_t version = 0;
@@ -60,12 +51,7 @@ enum err sqlite_tables_check(
     if (application != APPLICATION_ID) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", path);
     }
-    if (version >= 2 && version < STORE_VERSION &&
-        is_read_only) { // queries have the same answers then
-        return engine_run_all(
-            engine, version < 4 ? sqlite_dialect.show_live : sqlite_dialect.show_runs, info);
-    }
-    if (version >= 1 && version < STORE_VERSION) {
+    if (version == 1) {
         return upgrade_schema(engine, info);
     }
     if (version != STORE_VERSION) {

@@ -6,10 +6,8 @@
 
 #include "store/engine.h"
 
-// Check that the file at `path` is a store of this version. An older one gets what this version
-// has, or views of this connection if it is read-only. An empty one becomes a store if `creates`.
-enum err sqlite_tables_check(struct store *engine,
-                             const char *path,
-                             bool is_read_only,
-                             bool creates,
-                             struct err_info *info) MUST_USE;
+// Check that the file at `path` is a store of this version. One of version 1, which 1.0.0 wrote,
+// gets what this one has. An empty one becomes a store if `creates`.
+enum err
+sqlite_tables_check(struct store *engine, const char *path, bool creates, struct err_info *info)
+    MUST_USE;

@@ -38,7 +38,7 @@
     " AS error_{COST}"
 
 // A cost of `recordings`, or NULL if the recording does not know it. It is 0 until the server has
-// brought an older store up to date, and in a file of SQLite that may only be read.
+// brought a store of version 1 up to date.
 #define KNOWN(cost) "CASE WHEN unknown LIKE '%," cost ",%' THEN NULL ELSE " cost " END AS " cost
 
 // The sums of a function over the recordings of a version, and the variance of their mean.

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 
 // X(column) for each cost (profile/model/cost.h), in the order of enum cost, with commas between.
-// What is live at the end had other names before version 4, although it may not be leaked.
+// What is live at the end had other names in version 1, although it may not be leaked.
 // clang-format off
 #define EACH_COST_BUT(X, live_bytes, live_blocks)                                              \
     X("peak_bytes") "," X("peak_blocks") "," X("allocations") "," X("allocated_bytes") ","     \
@@ -16,15 +16,15 @@
     X(live_bytes) "," X(live_blocks) "," X("own_peak_bytes")
 // clang-format on
 #define EACH_COST(X)      EACH_COST_BUT(X, "live_bytes", "live_blocks")
-#define EACH_COST_3(X)    EACH_COST_BUT(X, "leaked_bytes", "leaked_allocations")
+#define EACH_COST_1(X)    EACH_COST_BUT(X, "leaked_bytes", "leaked_allocations")
 #define AS_INT(cost)      cost " INT"
 #define AS_NULLABLE(cost) cost " Nullable(Int64)"
 #define MODIFIED(cost)    "MODIFY COLUMN " AS_NULLABLE(cost)
 
-// Of a sampled recording whose errors are known: struct sampling, `bytes`; else 0. Since version 2.
+// Of a sampled recording whose errors are known: struct sampling, `bytes`; else 0.
 #define INTERVAL(integer) "interval_bytes " integer " DEFAULT 0"
 
-// The run that a recording is a state of, and its order among these. Since version 5.
+// The run that a recording is a state of, and its order among these.
 #define RUN(integer) "run_id " integer ",run_order " integer
 
 // id: the type of a key; text, integer: of other columns; costs: the columns of the costs.
@@ -56,61 +56,35 @@ static const char *const sqlite_schema[] = {
     NULL,
 };
 
-static const char *const sqlite_interval[] = {
-    "ALTER TABLE recordings ADD COLUMN " INTERVAL("INT"),
-    NULL,
-};
-
-// Since version 3 a cost that a recording does not know is NULL. It was 0.
+// In version 1 a cost that a recording does not know is 0.
 #define IF_KNOWN(cost) cost "=CASE WHEN unknown LIKE '%," cost ",%' THEN NULL ELSE " cost " END"
 #define IF_RECORDING_KNOWS(cost)                                 \
     cost "=CASE WHEN (SELECT unknown FROM recordings AS r WHERE" \
          " r.recording_id=row_costs.recording_id) LIKE '%," cost ",%' THEN NULL ELSE " cost " END"
 
-static const char *const sqlite_unknown[] = {
-    "UPDATE recordings SET " EACH_COST_3(IF_KNOWN) " WHERE unknown<>''",
-    "UPDATE row_costs SET " EACH_COST_3(
-        IF_RECORDING_KNOWS) " WHERE recording_id IN (SELECT recording_id FROM recordings WHERE "
-                            "unknown<>'')",
-    NULL,
-};
-
-// The names of unknown costs, before version 4.
+// The names of unknown costs, in version 1.
 #define NEW_NAMES(replace)                                           \
     replace "(" replace "(unknown,',leaked_bytes,',',live_bytes,')," \
             "',leaked_allocations,',',live_blocks,')"
 
-static const char *const sqlite_live[] = {
+// Each recording of version 1 is a run of its own.
+static const char *const sqlite_upgrade[] = {
+    "ALTER TABLE recordings ADD COLUMN " INTERVAL("INT"),
+    "UPDATE recordings SET " EACH_COST_1(IF_KNOWN) " WHERE unknown<>''",
+    "UPDATE row_costs SET " EACH_COST_1(
+        IF_RECORDING_KNOWS) " WHERE recording_id IN (SELECT recording_id FROM recordings WHERE "
+                            "unknown<>'')",
     "ALTER TABLE recordings RENAME COLUMN leaked_bytes TO live_bytes",
     "ALTER TABLE recordings RENAME COLUMN leaked_allocations TO live_blocks",
     "ALTER TABLE row_costs RENAME COLUMN leaked_bytes TO live_bytes",
     "ALTER TABLE row_costs RENAME COLUMN leaked_allocations TO live_blocks",
     "UPDATE recordings SET unknown=" NEW_NAMES("replace") " WHERE unknown<>''",
-    NULL,
-};
-
-// Each recording of before version 5 is a run of its own.
-static const char *const sqlite_runs[] = {
     "ALTER TABLE recordings ADD COLUMN run_id INT",
     "ALTER TABLE recordings ADD COLUMN run_order INT DEFAULT 0",
     "UPDATE recordings SET run_id=recording_id",
     "PRAGMA user_version=5",
     NULL,
 };
-
-#define OWN_RUN "recording_id AS run_id,0 AS run_order,"
-// Of two columns with one name the first has it.
-#define SHOWN(table, more)                                                       \
-    "CREATE TEMP VIEW " table " AS SELECT " more "*,leaked_bytes AS live_bytes," \
-    "leaked_allocations AS live_blocks FROM main." table
-
-static const char *const sqlite_shown[] = {
-    SHOWN("recordings", OWN_RUN NEW_NAMES("replace") " AS unknown,"),
-    SHOWN("rows", ""),
-    NULL,
-};
-static const char *const sqlite_shown_runs[] = {
-    "CREATE TEMP VIEW recordings AS SELECT " OWN_RUN "* FROM main.recordings", NULL};
 
 #define MERGING(columns) " ENGINE=ReplacingMergeTree() ORDER BY(" columns ")"
 
@@ -136,8 +110,8 @@ static const char *const clickhouse_interval[] = {
 };
 
 static const char *const clickhouse_unknown[] = {
-    "ALTER TABLE recordings " EACH_COST_3(MODIFIED),
-    "ALTER TABLE rows " EACH_COST_3(MODIFIED),
+    "ALTER TABLE recordings " EACH_COST_1(MODIFIED),
+    "ALTER TABLE rows " EACH_COST_1(MODIFIED),
     NULL,
 };
 
@@ -180,12 +154,7 @@ const struct dialect sqlite_dialect = {
                [PART_RECORDINGS] =
                    "INSERT INTO recordings VALUES(?,?,?,?,?,?,?,?," ELEVEN "," ELEVEN ",?,?,?)"},
     .schema = sqlite_schema,
-    .add_interval = sqlite_interval,
-    .add_unknown = sqlite_unknown,
-    .add_live = sqlite_live,
-    .add_runs = sqlite_runs,
-    .show_live = sqlite_shown,
-    .show_runs = sqlite_shown_runs,
+    .upgrade = sqlite_upgrade,
 };
 
 const struct dialect clickhouse_dialect = {

@@ -15,7 +15,7 @@ FUNCTIONS = [f"work{i}" for i in range(9)]
 VERSIONS = ["1.0", "1.1", "2.0"]
 HOSTS = [f"node{i}" for i in range(4)]
 DAY = 86400
-OLD_NAMES = {"live_bytes": "leaked_bytes", "live_blocks": "leaked_allocations"}  # before version 4 of the store
+OLD_NAMES = {"live_bytes": "leaked_bytes", "live_blocks": "leaked_allocations"}  # in version 1 of the store
 START = 1790000000
 
 

@@ -239,51 +239,36 @@ def columns_of(server, database, table):
 
 
 def make_version_1(server, database):
-    """Give a store the tables of version 1: they lack one column, two have other names, and the mark says 1."""
-    for table, key in KEYS.items():
-        names = [name for name, _ in columns_of(server, database, table)]
-        assert table != "recordings" or (names.pop() == "interval_bytes" and len(names) == 30)
-        replace(server, database, table, key, [f"{name} AS {OLD_NAMES.get(name, name)}" for name in names])
-    mark(server, database, 1)
-
-
-def make_version_2(server, database):
-    """Give a store the tables of version 2: besides, costs that are not known are 0."""
+    """Give a store the tables of version 1: they lack one column, two have other names, costs that are not known are 0,
+    and the mark says 1."""
     for table, key in KEYS.items():
         lines = columns_of(server, database, table)
         assert {line[0] for line in lines if line[1] == "Nullable(Int64)"} > set(UNKNOWN)
+        assert table != "recordings" or (lines.pop()[0] == "interval_bytes" and len(lines) == 30)
         replace(server, database, table, key,
                 [f"toInt64(ifNull({line[0]},0)) AS {OLD_NAMES.get(line[0], line[0])}" if line[1] == "Nullable(Int64)"
                  else line[0] for line in lines])
-    mark(server, database, 2)
+    mark(server, database, 1)
 
 
-def make_version_3(server, database):
-    """Give a store the tables of version 3: two costs have other names."""
-    for table, key in KEYS.items():
-        names = [name for name, _ in columns_of(server, database, table)]
-        replace(server, database, table, key, [f"{name} AS {OLD_NAMES.get(name, name)}" for name in names])
-    mark(server, database, 3)
-
-
-def test_unknown_costs_are_null_also_in_a_store_of_version_2(servers, draw, tmp_path):
+def test_unknown_costs_are_null_also_in_a_store_of_version_1(servers, draw, tmp_path):
     server = servers[0]
     server.sql("CREATE DATABASE lacking")
     store = Store(server.url("lacking"))
     costs = add_unknown(store, tmp_path, draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
     check_unknown(costs)
-    make_version_2(server, "lacking")
+    make_version_1(server, "lacking")
     wait_until(lambda: costs_of(store) == costs, "the server's changes")  # made in its own time
     assert server.sql("SELECT max(version) FROM lacking.cairn_store") == "5\n"
 
 
-def test_a_store_of_version_3_gets_the_new_names(servers, fleet):
+def test_a_store_of_version_1_gets_the_new_names(servers, fleet):
     server = servers[0]
     (store,) = add_halves([server], fleet, "named")
     queries = [("list", "--cost", "leaked"), ("top", "--cost", "leaked-blocks"), ("diff", "1.0", "2.0", "--cost", "leaked"),
                ("query", "SELECT sum(live_bytes),sum(live_blocks) FROM rows")]
     before = {words: store.run(*words) for words in queries}
-    make_version_3(server, "named")
+    make_version_1(server, "named")
     assert {words: store.run(*words) for words in queries} == before
     more = [recording["path"] for recording in fleet.recordings if recording["version"] == "1.0"]
     assert store.run("add", *more, "--version", "1.0") == "2 added, 2 already in the store\n"

@@ -224,71 +224,24 @@ def test_a_file_that_is_no_store_is_refused_and_kept(server, store, tmp_path):
     assert "http://" in Store("ftp://host/x").run("list", status=2)
 
 
-def drop_runs(database):
-    """They are since version 5."""
-    for column in ("run_id", "run_order"):
+def make_version_1(database):
+    """What 1.0.0 made: without runs and intervals, and with other names."""
+    for column in ("run_id", "run_order", "interval_bytes"):
         database.execute(f"ALTER TABLE recordings DROP COLUMN {column}")
-
-
-def give_old_names(database):
-    """Those of version 3 and before, which has no runs."""
-    drop_runs(database)
     for table in ("recordings", "row_costs"):
         for name, old in OLD_NAMES.items():
             database.execute(f"ALTER TABLE {table} RENAME COLUMN {name} TO {old}")
     for name, old in OLD_NAMES.items():
         database.execute(f"UPDATE recordings SET unknown=replace(unknown,',{name},',',{old},')")
-
-
-def test_what_is_live_is_not_called_leaked_also_in_a_store_of_the_third_version(fleet, store):
-    fleet.add(store)
-    with contextlib.closing(sqlite3.connect(store.place)) as database:
-        database.execute("UPDATE recordings SET unknown=',frees,,live_bytes,,live_blocks,' WHERE version='1.1'")
-        database.commit()
-    queries = [("list",), ("list", "--cost", "live_bytes"), ("list", "--cost", "leaked-blocks"),
-               ("top", "--cost", "leaked"), ("query", "oom"),
-               ("diff", "1.0", "2.0", "--cost", "leaked-blocks"),
-               ("query", "SELECT sum(live_bytes),sum(live_blocks) FROM rows")]
-    before = {words: store.run(*words) for words in queries}
-    assert not any("leaked" in answer for answer in before.values())
-    with contextlib.closing(sqlite3.connect(store.place)) as database:
-        give_old_names(database)
-        database.execute("PRAGMA user_version=3")
-        database.commit()
-    assert {words: store.run(*words) for words in queries} == before
-    assert tables(store).execute("PRAGMA user_version").fetchone() == (5,)
-
-
-def test_a_store_of_the_fourth_version_has_runs_of_one_state(fleet, store):
-    """Also one that this user may only read."""
-    fleet.add(store)
-    before = store.run("list", "-n", "0")
-    with contextlib.closing(sqlite3.connect(store.place)) as database:
-        drop_runs(database)
-        database.execute("PRAGMA user_version=4")
-        database.commit()
-
-    def lose_rights():
-        if os.geteuid() == 0:
-            os.setuid(65534)
-
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        kept = Store(shutil.copy(store.place, folder))
-        os.chmod(kept.place, 0o444)
-        assert kept.run("list", "-n", "0", preexec_fn=lose_rights) == before
-    assert store.run("list", "-n", "0") == before
-    assert tables(store).execute("SELECT count(*) FROM recordings WHERE run_id<>recording_id").fetchone() == (0,)
+    database.execute("PRAGMA user_version=1")
 
 
 def test_a_store_of_the_first_version_is_kept_and_gets_the_new_columns(fleet, store):
     fleet.add(store)
     before = {words: store.run(*words) for words in (("list",), ("top",), ("diff", "1.0", "2.0"), ("query", "oom"))}
     with contextlib.closing(sqlite3.connect(store.place)) as database:
-        give_old_names(database)
-        database.execute("ALTER TABLE recordings DROP COLUMN interval_bytes")
+        make_version_1(database)
         database.execute("UPDATE recordings SET is_estimate=1 WHERE version='2.0'")
-        database.execute("PRAGMA user_version=1")
         database.commit()
     # Nothing is known of the errors of what was added before.
     for row in store.rows("diff", "1.0", "2.0"):
@@ -303,16 +256,24 @@ def test_a_store_of_the_first_version_is_kept_and_gets_the_new_columns(fleet, st
     assert {words: store.run(*words) for words in before} == before
 
 
-def test_unknown_costs_are_null_also_in_a_store_of_the_second_version(store, server, tmp_path):
+def test_unknown_costs_are_null_also_in_a_store_of_the_first_version(store, server, tmp_path):
     costs = add_unknown(store, tmp_path, server)
     check_unknown(costs)
     with contextlib.closing(sqlite3.connect(store.place)) as database:
         for table in ("recordings", "row_costs"):
             database.execute(f"UPDATE {table} SET {','.join(f'{cost}=coalesce({cost},0)' for cost in UNKNOWN)}")
-        give_old_names(database)
-        database.execute("PRAGMA user_version=2")
+        make_version_1(database)
         database.commit()
     assert costs_of(store) == costs
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 6])
+def test_a_store_of_a_version_that_no_release_wrote_is_refused(fleet, store, version):
+    fleet.add(store)
+    with contextlib.closing(sqlite3.connect(store.place)) as database:
+        database.execute(f"PRAGMA user_version={version}")
+        database.commit()
+    assert f"has version {version}, and this cairn reads version 5" in store.run("list", status=2)
 
 
 def test_a_damaged_store_ends_with_a_sentence(fleet, store):
@@ -548,19 +509,13 @@ def test_the_store_is_private_and_in_the_data_folder(server, tmp_path):
         assert (tmp_path / path).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("version", some_of([2, 3, 4], 3))
-def test_a_store_that_may_only_be_read_is_queried(server, store, version):
+def test_a_store_that_may_only_be_read_is_queried(server, store):
     """Also in a folder in which no file can be made, and with a name that would mean more in a URI."""
     store.run("add", server)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         kept = Store(folder / "st?re %41#.db")
         shutil.copy(store.place, kept.place)
-        with contextlib.closing(sqlite3.connect(kept.place)) as database:
-            if version < 4:
-                give_old_names(database)
-            database.execute(f"PRAGMA user_version={version}")
-            database.commit()
         kept.place.chmod(0o444)
         folder.chmod(0o555)
         as_other = {"user": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
