@@ -104,6 +104,7 @@ static void move_bl(struct code_writer *writer, uint32_t word, uint64_t pc)
     move_b(writer, word, pc);
 }
 
+// `branch` leads over the jump back, to the jump to its target.
 static void write_over(struct code_writer *writer, uint32_t branch, uint64_t target, uint64_t pc)
 {
     write_word(writer, branch);
@@ -111,17 +112,19 @@ static void write_over(struct code_writer *writer, uint32_t branch, uint64_t tar
     write_jump(writer, target);
 }
 
-// b.cond, cbz and cbnz have 19 bits of offset, tbz and tbnz 14, all from bit 5.
+// b.cond, cbz and cbnz have 19 bits of offset in words, tbz and tbnz 14, all from bit 5.
+#define OVER_ONE_WORD (2u << 5)
+
 static void move_19(struct code_writer *writer, uint32_t word, uint64_t pc)
 {
     const uint64_t target = pc + (uint64_t)(sign_extended(word >> 5 & 0x7ffff, 19) * WORD);
-    write_over(writer, (word & ~(0x7ffffu << 5)) | 2u << 5, target, pc);
+    write_over(writer, (word & ~(0x7ffffu << 5)) | OVER_ONE_WORD, target, pc);
 }
 
 static void move_14(struct code_writer *writer, uint32_t word, uint64_t pc)
 {
     const uint64_t target = pc + (uint64_t)(sign_extended(word >> 5 & 0x3fff, 14) * WORD);
-    write_over(writer, (word & ~(0x3fffu << 5)) | 2u << 5, target, pc);
+    write_over(writer, (word & ~(0x3fffu << 5)) | OVER_ONE_WORD, target, pc);
 }
 
 static void move_adr(struct code_writer *writer, uint32_t word, uint64_t pc)
