@@ -19,37 +19,9 @@
 
 #include <microhttpd.h>
 #include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "host/text/strbuf.h"
-#include "store/store.h"
-
-enum {
-    PROMETHEUS_LOOKBACK_S = 86400,
-};
-
-// The parameters of a request. NULL: not given.
-struct prometheus_request {
-    const char *path; // without "/api/v1/"
-    const char *query;
-    const char *time;
-    const char *start;
-    const char *end;
-    const char *step;
-    const char *match;
-};
 
 // Whether the target is one of this module.
 bool prometheus_has(const char *target);
-
-// Append the answer. ERR_INVALID, ERR_LIMIT, ERR_NOT_FOUND with a sentence for the client; others
-// are those of the store.
-enum err prometheus_answer(struct store *store,
-                           const struct prometheus_request *request,
-                           double now_s,
-                           struct strbuf *out,
-                           struct err_info *info) MUST_USE;
 
 // Answer a request. `place` names the store.
 enum MHD_Result
