@@ -11,19 +11,27 @@
 #include "recorder/recorder_snapshots.h"
 #include "recorder/recorder_state.h"
 
+struct request {
+    struct recorder_state *s;
+    uint64_t now_ms;
+    const char *text; // what follows the word
+    struct strbuf *reply;
+    struct err_info info; // why it is refused
+};
+
 // Refuse with one sentence.
-static uint64_t refuse(struct strbuf *reply, const struct err_info *info)
+static uint64_t refuse(struct request *r)
 {
-    strbuf_clear(reply);
-    strbuf_append_char(reply, '-');
-    strbuf_append_text(reply, err_text(info));
+    strbuf_clear(r->reply);
+    strbuf_append_char(r->reply, '-');
+    strbuf_append_text(r->reply, err_text(&r->info));
     return 0;
 }
 
-static uint64_t accept(struct strbuf *reply, const char *text)
+static uint64_t accept(struct request *r, const char *text)
 {
-    strbuf_append_char(reply, '+');
-    strbuf_append_text(reply, text);
+    strbuf_append_char(r->reply, '+');
+    strbuf_append_text(r->reply, text);
     return 0;
 }
 
@@ -50,23 +58,18 @@ static bool records_pid(const struct recorder_state *s, const char *text)
     return false;
 }
 
-static uint64_t
-answer_is(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_is(struct request *r)
 {
-    (void)now_ms;
-    const bool is_us =
-        text[0] == '/' ? strcmp(text, strbuf_text(&s->output_absolute)) == 0 : records_pid(s, text);
-    strbuf_append_char(reply, is_us ? '+' : '-');
+    const bool is_us = r->text[0] == '/' ? strcmp(r->text, strbuf_text(&r->s->output_absolute)) == 0
+                                         : records_pid(r->s, r->text);
+    strbuf_append_char(r->reply, is_us ? '+' : '-');
     return 0;
 }
 
-static uint64_t
-answer_start(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_start(struct request *r)
 {
-    (void)text;
-    struct err_info info = {0};
-    return run_control_start(&s->control, now_ms, &info) == ERR_OK ? accept(reply, "recording")
-                                                                   : refuse(reply, &info);
+    return run_control_start(&r->s->control, r->now_ms, &r->info) == ERR_OK ? accept(r, "recording")
+                                                                            : refuse(r);
 }
 
 static uint64_t clock_of(void *context)
@@ -74,149 +77,120 @@ static uint64_t clock_of(void *context)
     return session_clock_now(context);
 }
 
-static uint64_t
-answer_stop(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_stop(struct request *r)
 {
-    (void)now_ms;
-    (void)text;
-    struct err_info info = {0};
-    return run_control_stop(&s->control, clock_of, &s->clock, &info) == ERR_OK
-               ? accept(reply, "stopped")
-               : refuse(reply, &info);
+    return run_control_stop(&r->s->control, clock_of, &r->s->clock, &r->info) == ERR_OK
+               ? accept(r, "stopped")
+               : refuse(r);
 }
 
-static uint64_t
-answer_detach(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_detach(struct request *r)
 {
-    (void)now_ms;
-    (void)text;
-    if (!s->is_attached) {
-        struct err_info info = {0};
-        (void)err_set(&info, ERR_INVALID,
+    if (!r->s->is_attached) {
+        (void)err_set(&r->info, ERR_INVALID,
                       "cairn started this program; 'cairn ctl FILE stop' stops recording");
-        return refuse(reply, &info);
+        return refuse(r);
     }
-    s->is_stopped = true; // the loop sees it in this round
-    return accept(reply, "detaching");
+    r->s->is_stopped = true; // the loop sees it in this round
+    return accept(r, "detaching");
 }
 
 // Of `record --follow`: record one more process. The answer is "known", or "later": ask again.
-static uint64_t
-answer_attach(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_attach(struct request *r)
 {
-    (void)now_ms;
-    struct err_info info = {0};
     static const char *const words[] = {[JOIN_KNOWN] = "known", [JOIN_LATER] = "later"};
     enum join_result result = JOIN_KNOWN;
-    if (!s->is_attached || s->has_ended || s->is_stopped) {
-        return accept(reply, "later"); // to the next recorder
+    if (!r->s->is_attached || r->s->has_ended || r->s->is_stopped) {
+        return accept(r, "later"); // to the next recorder
     }
-    const uint64_t pid = number_field(text);
+    const uint64_t pid = number_field(r->text);
     const enum err err = pid == 0 || pid > INT32_MAX
-                             ? err_set(&info, ERR_INVALID, "'%.20s' is not a process", text)
-                             : recorder_attach_join(s, (int)pid, &result, &info);
+                             ? err_set(&r->info, ERR_INVALID, "'%.20s' is not a process", r->text)
+                             : recorder_attach_join(r->s, (int)pid, &result, &r->info);
     if (err != ERR_OK) {
-        recorder_attach_omit(s, &info);
-        return refuse(reply, &info);
+        recorder_attach_omit(r->s, &r->info);
+        return refuse(r);
     }
-    return accept(reply, words[result]);
+    return accept(r, words[result]);
 }
 
-static uint64_t
-answer_checkpoint(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_checkpoint(struct request *r)
 {
-    (void)text;
-    (void)reply; // comes when the file is written
-    return checkpoint_request(&s->checkpoint, now_ms);
+    // The reply comes when the file is written.
+    return checkpoint_request(&r->s->checkpoint, r->now_ms);
 }
 
-static uint64_t
-answer_mark(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_mark(struct request *r)
 {
-    struct err_info info = {0};
-    if (run_control_mark(&s->control, now_ms, text, &info) != ERR_OK) {
-        return refuse(reply, &info);
+    if (run_control_mark(&r->s->control, r->now_ms, r->text, &r->info) != ERR_OK) {
+        return refuse(r);
     }
-    accept(reply, "");
-    strbuf_printf(reply, "marked at %" PRIu64 ".%03" PRIu64 " s", now_ms / 1000, now_ms % 1000);
+    accept(r, "");
+    strbuf_printf(r->reply, "marked at %" PRIu64 ".%03" PRIu64 " s", r->now_ms / 1000,
+                  r->now_ms % 1000);
     return 0;
 }
 
-static uint64_t
-answer_snapshot(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_snapshot(struct request *r)
 {
-    (void)text;
-    struct err_info info = {0};
-    if (s->has_work_aside) {
+    if (r->s->has_work_aside) {
         return CONTROL_LATER; // one reading after another
     }
-    if (recorder_snapshots_now(s, now_ms) != ERR_OK) {
-        return refuse(reply, &info);
+    if (recorder_snapshots_now(r->s, r->now_ms) != ERR_OK) {
+        return refuse(r);
     }
-    if (s->memory_snapshots.last.time_ms != now_ms) {
-        (void)err_set(&info, ERR_NOT_FOUND, "there is no process whose memory map can be read");
-        return refuse(reply, &info);
+    if (r->s->memory_snapshots.last.time_ms != r->now_ms) {
+        (void)err_set(&r->info, ERR_NOT_FOUND, "there is no process whose memory map can be read");
+        return refuse(r);
     }
-    accept(reply, "");
+    accept(r, "");
     strbuf_printf(
-        reply, "took a snapshot of %s at %" PRIu64 ".%03" PRIu64 " s: %" PRIu64 " KiB",
-        format_things(s->memory_snapshots.last.memory_snapshots.len, "process", "processes").text,
-        now_ms / 1000, now_ms % 1000, s->memory_snapshots.last.rss_bytes / 1024);
+        r->reply, "took a snapshot of %s at %" PRIu64 ".%03" PRIu64 " s: %" PRIu64 " KiB",
+        format_things(r->s->memory_snapshots.last.memory_snapshots.len, "process", "processes")
+            .text,
+        r->now_ms / 1000, r->now_ms % 1000, r->s->memory_snapshots.last.rss_bytes / 1024);
     return 0;
 }
 
-static uint64_t
-answer_rotate(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_rotate(struct request *r)
 {
-    const uint64_t number = answer_checkpoint(s, now_ms, text, reply);
-    rotation_await(&s->rotation, number);
+    const uint64_t number = answer_checkpoint(r);
+    rotation_await(&r->s->rotation, number);
     return number;
 }
 
-static uint64_t
-answer_reload(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_reload(struct request *r)
 {
-    (void)now_ms;
-    (void)text;
-    const struct recorder_callbacks *callbacks = &s->options->callbacks;
-    struct err_info info = {0};
+    const struct recorder_callbacks *callbacks = &r->s->options->callbacks;
     const enum err err = callbacks->reload != NULL
-                             ? callbacks->reload(callbacks->context, &info)
-                             : err_set(&info, ERR_UNSUPPORTED, "there is nothing to reload");
-    return err == ERR_OK ? accept(reply, "") : refuse(reply, &info);
+                             ? callbacks->reload(callbacks->context, &r->info)
+                             : err_set(&r->info, ERR_UNSUPPORTED, "there is nothing to reload");
+    return err == ERR_OK ? accept(r, "") : refuse(r);
 }
 
 // After "reload": its result, or nothing while there is none. The recorder does not wait for it.
-static uint64_t
-answer_reloaded(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_reloaded(struct request *r)
 {
-    (void)now_ms;
-    (void)text;
-    const struct recorder_callbacks *callbacks = &s->options->callbacks;
-    struct err_info result = {0};
-    if (callbacks->has_reloaded == NULL || !callbacks->has_reloaded(callbacks->context, &result)) {
-        return accept(reply, "");
+    const struct recorder_callbacks *callbacks = &r->s->options->callbacks;
+    if (callbacks->has_reloaded == NULL || !callbacks->has_reloaded(callbacks->context, &r->info)) {
+        return accept(r, "");
     }
-    return result.code == ERR_OK ? accept(reply, "reloaded") : refuse(reply, &result);
+    return r->info.code == ERR_OK ? accept(r, "reloaded") : refuse(r);
 }
 
 // Answer with the number of what has happened when it is not the one that the client knows.
-static uint64_t
-answer_change(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_change(struct request *r)
 {
-    (void)now_ms;
-    if (text[0] != '\0' && number_field(text) == s->activity_number) {
+    if (r->text[0] != '\0' && number_field(r->text) == r->s->activity_number) {
         return CONTROL_CHANGE;
     }
-    strbuf_printf(reply, "+%" PRIu64, s->activity_number);
+    strbuf_printf(r->reply, "+%" PRIu64, r->s->activity_number);
     return 0;
 }
 
 // Write one "key<TAB>value" a line.
-static uint64_t
-answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+static uint64_t answer_status(struct request *r)
 {
-    (void)text;
     static const char *const states[] = {[SESSION_RECORD_ALL] = "recording",
                                          [SESSION_RECORD_FREES] = "stopped",
                                          [SESSION_RECORD_NOTHING] = "not started",
@@ -227,20 +201,20 @@ answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struc
         uint64_t value;
     } figures[] = {
         {"recorder_pid", (uint64_t)getpid()},
-        {"program_pid", (uint64_t)s->program.pid},
-        {"processes", s->drain.process_count},
-        {"runtime_ms", now_ms},
-        {"allocations", s->aggregator.totals.sums.allocations},
-        {"live_bytes", s->aggregator.totals.sums.live_bytes},
-        {"peak_bytes", s->aggregator.totals.peak_bytes},
-        {"checkpoints", s->checkpoint.written_count},
-        {"marks", s->aggregator.marks.marks.len},
+        {"program_pid", (uint64_t)r->s->program.pid},
+        {"processes", r->s->drain.process_count},
+        {"runtime_ms", r->now_ms},
+        {"allocations", r->s->aggregator.totals.sums.allocations},
+        {"live_bytes", r->s->aggregator.totals.sums.live_bytes},
+        {"peak_bytes", r->s->aggregator.totals.peak_bytes},
+        {"checkpoints", r->s->checkpoint.written_count},
+        {"marks", r->s->aggregator.marks.marks.len},
     };
-    accept(reply, "state\t");
-    strbuf_append_text(reply, states[s->control.recording]);
-    strbuf_printf(reply, "\nfile\t%s\n", strbuf_text(&s->output_absolute));
+    accept(r, "state\t");
+    strbuf_append_text(r->reply, states[r->s->control.recording]);
+    strbuf_printf(r->reply, "\nfile\t%s\n", strbuf_text(&r->s->output_absolute));
     for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
-        strbuf_printf(reply, "%s\t%" PRIu64 "\n", figures[i].key, figures[i].value);
+        strbuf_printf(r->reply, "%s\t%" PRIu64 "\n", figures[i].key, figures[i].value);
     }
     return 0;
 }
@@ -249,10 +223,7 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
 {
     static const struct {
         const char *word;
-        uint64_t (*answer)(struct recorder_state *s,
-                           uint64_t now_ms,
-                           const char *text,
-                           struct strbuf *reply);
+        uint64_t (*answer)(struct request *r);
     } answers[] = {
         {"is", answer_is},         {"start", answer_start},           {"stop", answer_stop},
         {"mark", answer_mark},     {"checkpoint", answer_checkpoint}, {"rotate", answer_rotate},
@@ -261,14 +232,15 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         {"change", answer_change},
     };
     struct recorder_state *s = context;
+    struct request r = {
+        .s = s, .now_ms = session_clock_now(&s->clock), .text = text, .reply = reply};
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
         if (strcmp(answers[i].word, word) == 0) {
-            return answers[i].answer(s, session_clock_now(&s->clock), text, reply);
+            return answers[i].answer(&r);
         }
     }
-    struct err_info info = {0};
-    (void)err_set(&info, ERR_UNSUPPORTED, "unknown request '%.40s'", word);
-    return refuse(reply, &info);
+    (void)err_set(&r.info, ERR_UNSUPPORTED, "unknown request '%.40s'", word);
+    return refuse(&r);
 }
 
 // Return whether threads have given the recorder up, and it has not yet said that it goes on: what
