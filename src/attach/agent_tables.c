@@ -196,7 +196,7 @@ write_page(const struct attach *attach, const struct agent_places *places, uint6
                              &places->process_flags, sizeof(places->process_flags)));
     TRY(target_process_write(target, places->page + offsetof(struct agent_page, words),
                              &places->words, sizeof(places->words)));
-    TRY(attach_plan_tell_sizes(attach));
+    TRY(attach_plan_send_sizes(attach));
     // The fields from `attachment` to `python`, in their order.
     const uint64_t fields[] = {places->attachment,       places->process_page,
                                places->session,          stack_top,

@@ -104,7 +104,7 @@ static enum err hook_module(struct attach *attach,
         return ERR_OK;
     }
     TRY(write_agents_patches(attach, info));
-    if (attach_plan_tell_sizes(attach) != ERR_OK) {
+    if (attach_plan_send_sizes(attach) != ERR_OK) {
         return target_refusal_of_write(&attach->inject.target, info);
     }
     TRY(inject_patch(&attach->inject, &attach->plan, info));

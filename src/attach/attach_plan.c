@@ -409,7 +409,7 @@ static enum words_tiny_below tiny_below(const struct allocator_scan *scan)
                                                                  : WORDS_TINY_SMALL;
 }
 
-enum err attach_plan_tell_sizes(const struct attach *attach)
+enum err attach_plan_send_sizes(const struct attach *attach)
 {
     const uint64_t addr = attach->page_addr + offsetof(struct agent_page, tiny_below_bytes);
     uint32_t before = 0;

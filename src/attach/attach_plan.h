@@ -46,7 +46,7 @@ enum err attach_plan_patches(struct attach *attach, struct err_info *info) MUST_
 
 // Tell the agent from which size on blocks are 32 bytes apart, with the allocators of `modules` and
 // those of earlier calls. ERR_NOT_FOUND if the process has ended.
-enum err attach_plan_tell_sizes(const struct attach *attach) MUST_USE;
+enum err attach_plan_send_sizes(const struct attach *attach) MUST_USE;
 
 // Release the three; they are empty afterwards.
 void attach_plan_release(struct attach *attach);

@@ -170,7 +170,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     // Relaxed: no program takes part yet.
     atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
     if (s->preflight.wants_agent) { // which may fail, and tell more
-        TRY(recorder_tell_programs_hidden(s));
+        TRY(recorder_warn_programs_hidden(s));
     }
     TRY(s->is_attached ? ERR_OK : launch_child(s, exit_status, info));
     s->session.header->main_pid = (uint32_t)s->program.pid; // else it has it already
@@ -273,7 +273,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     (void)checkpoint_finish(&s->checkpoint, CHECKPOINT_GRACE_MS, session_clock_now(&s->clock));
     enum err err = add_silent_program(s);
     err = err == ERR_OK ? recorder_find_runtimes(s, true) : err;
-    err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;
+    err = err == ERR_OK ? recorder_take_unrecorded(s, UINT64_MAX) : err;
     take_kernels_peak(s);
     aggregator_seal(&s->aggregator);
     err = err == ERR_OK ? recorder_snapshot(s, state, &s->snapshot) : err;
@@ -301,7 +301,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
 }
 
 // Say which rules the lanes broke that were not read to their end.
-static void tell_faults(const struct recorder_state *s)
+static void log_faults(const struct recorder_state *s)
 {
     const struct drain *drain = &s->drain;
     const uint64_t count = s->options->tells_stops ? drain->corrupt_lanes : 0;
@@ -316,7 +316,7 @@ static void tell_faults(const struct recorder_state *s)
 }
 
 // Say it if the frames of Python are missing although they were wanted.
-static void tell_missing_python(const struct recorder_state *s)
+static void log_missing_python(const struct recorder_state *s)
 {
     if (!s->options->reads_python) {
         return;
@@ -353,8 +353,8 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     }
     enum err err = recorder_loop(s, &trouble);
     control_socket_close(&s->socket);
-    tell_missing_python(s);
-    tell_faults(s);
+    log_missing_python(s);
+    log_faults(s);
     if (err != ERR_OK) {
         recorder_log(s, "recording ends early: %s", err_text(&trouble));
         s->is_stopped = true;

@@ -29,13 +29,13 @@ static void serve(struct recorder_state *s)
     const uint64_t begun_ns = clock_thread_cpu_ns();
     recorder_rest_serve(s);
     const uint64_t now_ms = session_clock_now(&s->clock);
-    recorder_hear_signals(s);
+    recorder_take_signals(s);
     if (!s->is_answering) {
-        recorder_control_hear(s);
+        recorder_control_answer(s);
     }
     s->is_stopped = s->is_stopped || run_control_is_over(&s->control, now_ms);
     (void)!recorder_drain(s);
-    (void)!unrecorded_list_hear(&s->unrecorded, &s->aggregator, &s->session, now_ms);
+    (void)!unrecorded_list_take(&s->unrecorded, &s->aggregator, &s->session, now_ms);
     (void)!recorder_modules_round(s);
     (void)!recorder_join_round(s, now_ms);
     (void)!recorder_follow_round(s, now_ms);

@@ -47,7 +47,7 @@ static void log_lines(const struct recorder_state *s, const char *prefix, const 
 
 // Say which functions could not be patched, now and in the recording; of a program that runs again
 // and again, once.
-static enum err tell_unpatched(struct recorder_state *s, const struct attach *attach)
+static enum err log_unpatched(struct recorder_state *s, const struct attach *attach)
 {
     if (attach->unpatched_count == 0) {
         return ERR_OK;
@@ -66,14 +66,14 @@ static enum err tell_unpatched(struct recorder_state *s, const struct attach *at
     return strbuf_result(&s->unpatched);
 }
 
-enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach)
+enum err recorder_attach_log(struct recorder_state *s, const struct attach *attach)
 {
     const char *line;
     const char *lines = strbuf_text(&attach->hidden);
     for (int len; (len = next_line(&lines, &line)) >= 0;) {
-        TRY(recorder_tell_hidden(s, line, (size_t)len));
+        TRY(recorder_warn_hidden(s, line, (size_t)len));
     }
-    return tell_unpatched(s, attach);
+    return log_unpatched(s, attach);
 }
 
 static enum err note_hooks(struct recorder_state *s, const struct attach *attach)
@@ -303,7 +303,7 @@ static enum err note_children(struct recorder_state *s)
 }
 
 // Say which of them are not recorded because they ran before.
-static enum err tell_children(struct recorder_state *s)
+static enum err log_children(struct recorder_state *s)
 {
     for (size_t i = 0; i < s->attached.len && s->earlier_children.len > 0; i++) {
         CLEANUP(strbuf_release) struct strbuf sentence = {0};
@@ -456,14 +456,14 @@ static enum err begin_one(struct recorder_state *s,
     TRY(recorder_attach_describe(s, process->attach, now_ms));
     TRY(attach_begin(process->attach, s->session.memfd, info));
     // Not before: what a process that ends meanwhile does not show is no news.
-    TRY(recorder_attach_tell(s, process->attach));
+    TRY(recorder_attach_log(s, process->attach));
     return recorder_attach_note(s, process->attach);
 }
 
 // Say how long the threads were stopped for the latest change of the functions.
-void recorder_attach_tell_stop(const struct recorder_state *s,
-                               const struct attach *attach,
-                               size_t function_count)
+void recorder_attach_log_stop(const struct recorder_state *s,
+                              const struct attach *attach,
+                              size_t function_count)
 {
     const struct stop_report *stop = &attach->inject.stop;
     if (s->options->tells_stops && stop->attempts > 0) {
@@ -484,7 +484,7 @@ await_begin(struct recorder_state *s, size_t index, uint64_t end_ms, struct err_
     const struct joining *joining = s->joining.items + index;
     while (!attach_step_await(joining->step, HEAR_MS)) {
         TRY(recorder_drain(s)); // other processes may be recorded already
-        recorder_hear_signals(s);
+        recorder_take_signals(s);
         if (s->is_stopped) {
             return err_set(info, ERR_CANCELLED, "attaching was interrupted");
         }
@@ -509,7 +509,7 @@ static enum err await_named(struct recorder_state *s)
     while (s->joining.len > 0 && !s->is_stopped && clock_monotonic_ms() < end_ms) {
         TRY(recorder_join_round(s, 0));
         TRY(recorder_drain(s));
-        recorder_hear_signals(s);
+        recorder_take_signals(s);
         clock_sleep_ns(NS_PER_MS);
     }
     return ERR_OK;
@@ -525,7 +525,7 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
         TRY(recorder_join_begin(s, s->joining.items, 0, info));
         TRY(await_begin(s, 0, end_ms, info));
     }
-    return tell_children(s);
+    return log_children(s);
 }
 
 static enum err trace_child(void *context, pid_t pid, struct err_info *info)

@@ -79,25 +79,25 @@ static void what_cannot_be_patched_is_told_once(void **state)
     struct fixture f;
     set_up(&f);
     struct attach attach = {0};
-    assert_int_equal(recorder_attach_tell(f.s, &attach), ERR_OK);
+    assert_int_equal(recorder_attach_log(f.s, &attach), ERR_OK);
     assert_string_equal(take_log(&f), "");
     strbuf_append_text(&attach.hidden, "one is hidden\nthe last is hidden");
     attach.unpatched_count = 2;
     strbuf_append_text(&attach.unpatched, "free of 'a' is too short, malloc of 'a' is busy");
-    assert_int_equal(recorder_attach_tell(f.s, &attach), ERR_OK);
+    assert_int_equal(recorder_attach_log(f.s, &attach), ERR_OK);
     assert_string_equal(take_log(&f),
                         "warning: one is hidden\n"
                         "warning: the last is hidden\n"
                         "warning: calls of functions that cannot be patched are not "
                         "recorded: free of 'a' is too short, malloc of 'a' is busy\n");
     strbuf_clear(&attach.hidden);
-    assert_int_equal(recorder_attach_tell(f.s, &attach), ERR_OK);
+    assert_int_equal(recorder_attach_log(f.s, &attach), ERR_OK);
     assert_string_equal(take_log(&f), "");
     assert_int_equal(f.s->unpatched_count, 4);
     strbuf_clear(&attach.unpatched);
     strbuf_append_text(&attach.unpatched, "free of 'b' is too short");
     attach.unpatched_count = 1;
-    assert_int_equal(recorder_attach_tell(f.s, &attach), ERR_OK);
+    assert_int_equal(recorder_attach_log(f.s, &attach), ERR_OK);
     assert_string_equal(take_log(&f), "warning: calls of functions that cannot be patched are not "
                                       "recorded: free of 'b' is too short\n");
     assert_int_equal(f.s->unpatched_count, 5);
@@ -211,21 +211,21 @@ static void the_stop_of_threads_is_told_to_those_who_ask(void **state)
                                                 .work_ns = 2340000,
                                                 .threads = 8,
                                                 .attempts = 1}}};
-    recorder_attach_tell_stop(f.s, &attach, 9);
+    recorder_attach_log_stop(f.s, &attach, 9);
     assert_string_equal(take_log(&f), "");
     f.options.tells_stops = true;
-    recorder_attach_tell_stop(f.s, &attach, 9);
+    recorder_attach_log_stop(f.s, &attach, 9);
     assert_string_equal(take_log(&f),
                         "process 77 was stopped for 4.56 ms (threads: 8; 1.23 ms until all had "
                         "stopped; 2.34 ms for 9 functions; attempt 1; ordinary priority)\n");
     attach.inject.stop.is_realtime = true;
     attach.inject.stop.attempts = 3;
-    recorder_attach_tell_stop(f.s, &attach, 0);
+    recorder_attach_log_stop(f.s, &attach, 0);
     assert_string_equal(take_log(&f),
                         "process 77 was stopped for 4.56 ms (threads: 8; 1.23 ms until all had "
                         "stopped; 2.34 ms for 0 functions; attempt 3; real-time priority)\n");
     attach.inject.stop.attempts = 0;
-    recorder_attach_tell_stop(f.s, &attach, 9);
+    recorder_attach_log_stop(f.s, &attach, 9);
     assert_string_equal(take_log(&f), "");
     tear_down(&f);
 }

@@ -267,7 +267,7 @@ static void number_activity(struct recorder_state *s)
     control_socket_announce_change(&s->socket, reply);
 }
 
-void recorder_control_hear(struct recorder_state *s)
+void recorder_control_answer(struct recorder_state *s)
 {
     if (is_given_up(s)) {
         return; // the loop asks again when the gap is over
@@ -279,7 +279,7 @@ void recorder_control_hear(struct recorder_state *s)
     s->is_answering = false;
 }
 
-void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rotation)
+void recorder_control_reply_written(struct recorder_state *s, bool is_for_rotation)
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     if (s->checkpoint.has_failed) {

@@ -106,7 +106,7 @@ static int send_request(const struct fixture *f, const char *request)
     assert_true(client >= 0);
     assert_int_equal(connect(client, (const struct sockaddr *)&address, bytes), 0);
     assert_int_equal(send(client, request, strlen(request), 0), strlen(request));
-    recorder_control_hear(f->s);
+    recorder_control_answer(f->s);
     return client;
 }
 
@@ -135,7 +135,7 @@ static const char *ask_meanwhile(const struct fixture *f, const char *request)
     char early;
     assert_int_equal(recv(client, &early, 1, MSG_DONTWAIT), -1);
     f->s->has_work_aside = false;
-    recorder_control_hear(f->s);
+    recorder_control_answer(f->s);
     const char *reply = reply_of(client);
     assert_int_equal(close(client), 0);
     return reply;
@@ -198,7 +198,7 @@ static void the_answer_comes_when_a_gap_is_over(void **state)
     const int client = send_request(&f, "is 4001");
     assert_string_equal(reply_of(client), "");
     atomic_store(&f.header.state, SESSION_RUNNING);
-    recorder_control_hear(f.s);
+    recorder_control_answer(f.s);
     assert_string_equal(reply_of(client), "+");
     assert_int_equal(close(client), 0);
     tear_down(&f);
@@ -359,7 +359,7 @@ static void hear_answer(const struct fixture *f,
     const int client = send_request(f, request);
     assert_string_equal(reply_of(client), ""); // it comes with the file
     f->s->checkpoint.ended_count = f->s->checkpoint.begun_count + 1;
-    recorder_control_tell_checkpoint(f->s, is_for_rotation);
+    recorder_control_reply_written(f->s, is_for_rotation);
     assert_string_equal(reply_of(client), expected);
     assert_int_equal(close(client), 0);
 }
@@ -385,7 +385,7 @@ static void a_checkpoint_is_answered_when_it_is_written(void **state)
     // A later number is not announced yet.
     const int client = send_request(&f, "checkpoint");
     s->checkpoint.ended_count = 0;
-    recorder_control_tell_checkpoint(s, false);
+    recorder_control_reply_written(s, false);
     assert_string_equal(reply_of(client), "");
     assert_int_equal(close(client), 0);
     tear_down(&f);
@@ -400,7 +400,7 @@ static void end_checkpoint(struct recorder_state *s, const char *kept)
     rotation_settle(&s->rotation, s->checkpoint.ended_count);
     strbuf_clear(&s->rotation.kept);
     strbuf_append_text(&s->rotation.kept, kept);
-    recorder_control_tell_checkpoint(s, is_awaited);
+    recorder_control_reply_written(s, is_awaited);
 }
 
 static void a_second_rotation_does_not_take_the_first_one_s_place(void **state)

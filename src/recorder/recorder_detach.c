@@ -66,7 +66,7 @@ struct ending {
 };
 DEFINE_VEC(ending_vec, struct ending);
 
-static void tell_end(struct recorder_state *s, const struct ending *ending)
+static void log_end(struct recorder_state *s, const struct ending *ending)
 {
     const struct attach_step *step = ending->step;
     if (ending->index == SIZE_MAX) {
@@ -85,7 +85,7 @@ static void tell_end(struct recorder_state *s, const struct ending *ending)
     if (step->result != ERR_OK) {
         recorder_log(s, "%s", err_text(&step->trouble));
     } else if (!process->has_ended) {
-        recorder_attach_tell_stop(s, process->attach, process->attach->hooked_count);
+        recorder_attach_log_stop(s, process->attach, process->attach->hooked_count);
     }
 }
 
@@ -128,7 +128,7 @@ static void await_ends(struct recorder_state *s, struct ending_vec *endings)
     for (size_t i = 0; i < endings->len; i++) {
         const struct ending *ending = endings->items + i;
         if (await_step(s, ending->step, &looks)) {
-            tell_end(s, ending);
+            log_end(s, ending);
             attach_step_free(ending->step);
         } else {
             leave(s, ending);

@@ -74,7 +74,7 @@ static enum err accept_one(struct recorder_state *s, struct followed_exec *item,
     enum err err = forget(s, pid, now_ms);
     err = err == ERR_OK ? drain_end_replaced(&s->drain, &replacement, now_ms) : err;
     err = err == ERR_OK ? recorder_attach_describe(s, attach, now_ms) : err;
-    err = err == ERR_OK ? recorder_attach_tell(s, attach) : err;
+    err = err == ERR_OK ? recorder_attach_log(s, attach) : err;
     err = err == ERR_OK ? recorder_attach_note(s, attach) : err;
     err = err == ERR_OK ? list(s, attach) : err;
     if (err == ERR_OK) {

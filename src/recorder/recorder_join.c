@@ -119,10 +119,10 @@ enum err recorder_join_finish(struct recorder_state *s, size_t index)
     joining->pidfd = -1;
     recorder_join_remove(s, index);
     if (result == ERR_OK) { // else it is no news what it does not show
-        TRY(recorder_attach_tell(s, process.attach));
+        TRY(recorder_attach_log(s, process.attach));
         TRY(recorder_attach_note(s, process.attach));
     }
-    recorder_attach_tell_stop(s, process.attach, process.attach->hooked_count);
+    recorder_attach_log_stop(s, process.attach, process.attach->hooked_count);
     if (result != ERR_OK) {
         return ERR_OK;
     }

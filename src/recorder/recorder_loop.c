@@ -72,7 +72,7 @@ static void reap_program(struct recorder_state *s)
 // Handle a signal. The terminal's signals reach the program themselves, since it is in the
 // recorder's process group; signals sent to the recorder alone are passed on. After the program's
 // end they concern the recorder.
-static void hear_signal(struct recorder_state *s, const struct signalfd_siginfo *signal)
+static void take_signal(struct recorder_state *s, const struct signalfd_siginfo *signal)
 {
     const int number = (int)signal->ssi_signo;
     if (number == SIGCHLD) {
@@ -88,11 +88,11 @@ static void hear_signal(struct recorder_state *s, const struct signalfd_siginfo 
     }
 }
 
-void recorder_hear_signals(struct recorder_state *s)
+void recorder_take_signals(struct recorder_state *s)
 {
     struct signalfd_siginfo signal;
     while (read(s->signal_fd, &signal, sizeof(signal)) == (ssize_t)sizeof(signal)) {
-        hear_signal(s, &signal);
+        take_signal(s, &signal);
     }
 }
 
@@ -167,7 +167,7 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
         if (is_wanted && !s->checkpoint.has_failed) {
             recorder_keep_state(s);
         }
-        recorder_control_tell_checkpoint(s, is_awaited);
+        recorder_control_reply_written(s, is_awaited);
     }
     if (rotation_is_due(&s->rotation, s->checkpoint.ended_count, now_ms)) {
         rotation_await(&s->rotation, checkpoint_request(&s->checkpoint, now_ms));
@@ -196,7 +196,7 @@ static void note_gap(struct recorder_state *s, bool is_over)
     gaps->since_processor_ns = processor_ns;
 }
 
-static void tell_gaps(const struct recorder_state *s)
+static void log_gaps(const struct recorder_state *s)
 {
     if (s->options->tells_stops && s->gaps.longest_ns > 0) {
         recorder_log(s, "the lanes were left unread for at most %.2f ms (%.2f ms of work)",
@@ -303,7 +303,7 @@ void recorder_wait(struct recorder_state *s)
     struct pollfd signals = {.fd = s->signal_fd, .events = POLLIN};
     for (reap_program(s); !s->has_ended; reap_program(s)) {
         (void)poll(&signals, 1, CHECK_MS); // the reason of its end is irrelevant
-        recorder_hear_signals(s);
+        recorder_take_signals(s);
     }
 }
 
@@ -424,14 +424,14 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
         const uint32_t wake =
             atomic_load_explicit(&s->session.header->recorder_wake, memory_order_relaxed);
         const bool had_ended = s->has_ended;
-        recorder_hear_signals(s);
+        recorder_take_signals(s);
         reap_program(s);
         const uint64_t now_ms = session_clock_now(&s->clock);
         if (s->has_ended && !had_ended) {
             pending_wait_restart(&s->pending, clock_monotonic_ms());
             s->said_after_ms = now_ms + LINGER_SAY_MS;
         }
-        recorder_control_hear(s);
+        recorder_control_answer(s);
         TRY(run_control_tick(&s->control, now_ms));
         bool was_busy = false;
         TRY(check_memory(s));
@@ -440,7 +440,7 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
         if (s->options->follow_children) {
             pid_order_look(&s->pending.order, clock_monotonic_ms());
         }
-        TRY(recorder_hear_of_unrecorded(s, now_ms));
+        TRY(recorder_take_unrecorded(s, now_ms));
         TRY(recorder_find_runtimes(s, false));
         TRY(recorder_modules_round(s));
         TRY(recorder_join_round(s, now_ms));
@@ -450,7 +450,7 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
         see_code(s);
         recorder_snapshots_round(s, now_ms);
         if (s->drain.main_slot != SESSION_MAX_PROCESSES) { // it waits for the rest at its exit
-            TRY(recorder_tell_programs_hidden(s));
+            TRY(recorder_warn_programs_hidden(s));
         }
         guard_against_oom(s, now_ms);
         follow_checkpoint(s, now_ms);
@@ -475,8 +475,8 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
     const enum err err = run_rounds(s, info);
     recorder_rest_end(s);
     TRY(err);
-    tell_gaps(s);
-    TRY(recorder_tell_programs_hidden(s));
+    log_gaps(s);
+    TRY(recorder_warn_programs_hidden(s));
     TRY(see_abandonment(s, session_clock_now(&s->clock), true));
     TRY(recorder_follow_end(s));
     recorder_attach_end(s); // before the last records are read

@@ -29,11 +29,11 @@ static void answer(const struct loaded_note *loaded, bool is_hooked)
 }
 
 // Say what came of the search. A process that has ended needs nothing.
-static enum err tell(struct recorder_state *s,
-                     const struct attach *attach,
-                     int pid,
-                     enum err result,
-                     const struct err_info *trouble)
+static enum err log_search(struct recorder_state *s,
+                           const struct attach *attach,
+                           int pid,
+                           enum err result,
+                           const struct err_info *trouble)
 {
     if (result != ERR_OK && result != ERR_NOT_FOUND) {
         recorder_log(s,
@@ -44,7 +44,7 @@ static enum err tell(struct recorder_state *s,
     if (result != ERR_OK) {
         return ERR_OK;
     }
-    TRY(recorder_attach_tell(s, attach));
+    TRY(recorder_attach_log(s, attach));
     return recorder_attach_note(s, attach);
 }
 
@@ -92,9 +92,9 @@ static enum err finish_search(struct recorder_state *s, struct attached_process 
 {
     const struct attach_step *step = process->search;
     const uint64_t functions = process->attach->hooked_count - process->hooked_before;
-    const enum err err = tell(s, process->attach, step->pid, step->result, &step->trouble);
+    const enum err err = log_search(s, process->attach, step->pid, step->result, &step->trouble);
     if (err == ERR_OK && functions > 0) {
-        recorder_attach_tell_stop(s, process->attach, functions);
+        recorder_attach_log_stop(s, process->attach, functions);
     }
     end_wait(process->wait, step->result == ERR_OK);
     process->wait = NULL;
@@ -103,7 +103,7 @@ static enum err finish_search(struct recorder_state *s, struct attached_process 
     return err;
 }
 
-static void tell_late(const struct recorder_state *s, int pid)
+static void log_late(const struct recorder_state *s, int pid)
 {
     recorder_log(s,
                  "warning: process %d does not let cairn read its libraries in time; it is no "
@@ -118,7 +118,7 @@ static enum err finish_searches(struct recorder_state *s)
         if (process->search != NULL && attach_step_is_over(process->search)) {
             TRY(finish_search(s, process));
         } else if (process->search != NULL && attach_step_is_late(process->search)) {
-            tell_late(s, process->search->pid);
+            log_late(s, process->search->pid);
             recorder_modules_leave(s, process);
         }
     }
@@ -151,7 +151,8 @@ static enum err finish_copies(struct recorder_state *s)
             continue;
         }
         if (is_over && !copy->step->is_known) {
-            TRY(tell(s, copy->attach, copy->step->pid, copy->step->result, &copy->step->trouble));
+            TRY(log_search(s, copy->attach, copy->step->pid, copy->step->result,
+                           &copy->step->trouble));
         }
         remove_copy(s, i);
     }

@@ -60,7 +60,7 @@ static bool is_attaching(const struct recorder_state *s)
     return is_attaching;
 }
 
-static bool hears_of_programs(const struct recorder_state *s)
+static bool awaits_programs(const struct recorder_state *s)
 {
     return s->unrecorded.recent.len > 0 || s->unrecorded.wanted.len > 0 ||
            s->unrecorded.loaded.len > 0 || s->unrecorded_tree.processes.len > 0;
@@ -77,7 +77,7 @@ static bool awaits_snapshot(const struct recorder_state *s)
 static bool is_quiet(const struct recorder_state *s)
 {
     return s->clock.is_running && !recorder_is_ending(s) && !is_attaching(s) &&
-           !hears_of_programs(s) && !awaits_snapshot(s) && drain_is_quiet(&s->drain);
+           !awaits_programs(s) && !awaits_snapshot(s) && drain_is_quiet(&s->drain);
 }
 
 // Return how long nothing is due.

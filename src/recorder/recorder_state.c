@@ -43,20 +43,20 @@ warn_once(const struct recorder_state *s, struct strbuf *said, const char *sente
     return true;
 }
 
-enum err recorder_tell_hidden(struct recorder_state *s, const char *sentence, size_t len)
+enum err recorder_warn_hidden(struct recorder_state *s, const char *sentence, size_t len)
 {
     s->hidden_count += warn_once(s, &s->hidden, sentence, len);
     return strbuf_result(&s->hidden);
 }
 
-enum err recorder_tell_programs_hidden(struct recorder_state *s)
+enum err recorder_warn_programs_hidden(struct recorder_state *s)
 {
     const char *hidden = preflight_find_hidden(&s->preflight);
-    return hidden != NULL ? recorder_tell_hidden(s, hidden, strlen(hidden)) : ERR_OK;
+    return hidden != NULL ? recorder_warn_hidden(s, hidden, strlen(hidden)) : ERR_OK;
 }
 
 // Only of the programs of the user's choice: the report names all.
-static enum err tell_runtime(struct recorder_state *s, const struct rec_process *record)
+static enum err warn_runtime(struct recorder_state *s, const struct rec_process *record)
 {
     const struct string_table *strings = &s->aggregator.strings;
     const struct runtime *runtime = runtime_table_named(string_table_get(strings, record->runtime));
@@ -105,7 +105,7 @@ enum err recorder_find_runtimes(struct recorder_state *s, bool is_last)
         goes_on = goes_on && is_last && clock_monotonic_ms() < end_ms;
     }
     for (size_t i = 0; i < runtimes->news.len; i++) {
-        TRY(tell_runtime(s, &s->aggregator.processes.items[runtimes->news.items[i]]->record));
+        TRY(warn_runtime(s, &s->aggregator.processes.items[runtimes->news.items[i]]->record));
     }
     u32_vec_clear(&runtimes->news);
     return ERR_OK;
@@ -248,9 +248,9 @@ static enum err end_replaced(struct recorder_state *s, uint64_t now_ms)
     return ERR_OK;
 }
 
-enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
+enum err recorder_take_unrecorded(struct recorder_state *s, uint64_t now_ms)
 {
-    TRY(unrecorded_list_hear(&s->unrecorded, &s->aggregator, &s->session, now_ms));
+    TRY(unrecorded_list_take(&s->unrecorded, &s->aggregator, &s->session, now_ms));
     TRY(read_all_unrecorded(s));
     if (now_ms != UINT64_MAX) {
         TRY(end_replaced(s, now_ms));

@@ -271,13 +271,13 @@ enum err recorder_follow_end(struct recorder_state *s) MUST_USE;
 void recorder_attach_omit(struct recorder_state *s, const struct err_info *trouble);
 
 // Say what could not be hooked in a process, or how long it was stopped.
-enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach) MUST_USE;
+enum err recorder_attach_log(struct recorder_state *s, const struct attach *attach) MUST_USE;
 // Note in the recording which functions are hooked now, and what could not be read; say the former
 // with --verbose, the latter once.
 enum err recorder_attach_note(struct recorder_state *s, const struct attach *attach) MUST_USE;
-void recorder_attach_tell_stop(const struct recorder_state *s,
-                               const struct attach *attach,
-                               size_t function_count);
+void recorder_attach_log_stop(const struct recorder_state *s,
+                              const struct attach *attach,
+                              size_t function_count);
 
 // Hook allocators in libraries that processes with the agent have loaded: of those that wait for
 // it, and let them go on. Fails for lack of memory alone.
@@ -338,7 +338,7 @@ bool recorder_is_ending(const struct recorder_state *s);
 enum err recorder_drain(struct recorder_state *s) MUST_USE;
 
 // Take the signals. An attached recorder is stopped by them.
-void recorder_hear_signals(struct recorder_state *s);
+void recorder_take_signals(struct recorder_state *s);
 
 // Take a snapshot of the aggregator as a recording.
 enum err recorder_snapshot(struct recorder_state *s,
@@ -349,24 +349,24 @@ enum err recorder_snapshot(struct recorder_state *s,
 void recorder_wait(struct recorder_state *s);
 
 // Add the executed programs that are not recorded; UINT64_MAX: the final call.
-enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms) MUST_USE;
+enum err recorder_take_unrecorded(struct recorder_state *s, uint64_t now_ms) MUST_USE;
 
 // Keep the state that the file has (rotation.h), and tell the user of a failure once.
 void recorder_keep_state(struct recorder_state *s);
 
 // Handle the requests of `cairn ctl`; reply to those that wait for a checkpoint. While threads have
 // given the recorder up, requests wait.
-void recorder_control_hear(struct recorder_state *s);
+void recorder_control_answer(struct recorder_state *s);
 // `is_for_rotation`: they asked to keep it.
-void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rotation);
+void recorder_control_reply_written(struct recorder_state *s, bool is_for_rotation);
 
 // Show the user a message, if the caller has a `log`.
 void recorder_log(const struct recorder_state *s, const char *format, ...) PRINTF_LIKE(2, 3);
 
 // Warn once of an allocator without names, and note it in the recording; the same of that in the
 // program, if it was not asked for before.
-enum err recorder_tell_hidden(struct recorder_state *s, const char *sentence, size_t len) MUST_USE;
-enum err recorder_tell_programs_hidden(struct recorder_state *s) MUST_USE;
+enum err recorder_warn_hidden(struct recorder_state *s, const char *sentence, size_t len) MUST_USE;
+enum err recorder_warn_programs_hidden(struct recorder_state *s) MUST_USE;
 
 // Find the runtimes of new processes, one in each call, and warn of those in the programs of the
 // user's choice. `is_last`: of all, as far as they can be read soon.

@@ -254,7 +254,7 @@ enum err http_client_check_url(const char *url,
 
 // --- a request ----------------------------------------------------------------------------------
 
-static size_t hear_header(char *data, size_t size, size_t count, void *context)
+static size_t take_header(char *data, size_t size, size_t count, void *context)
 {
     struct transfer *transfer = context;
     (void)data;
@@ -262,7 +262,7 @@ static size_t hear_header(char *data, size_t size, size_t count, void *context)
     return transfer->headers_bytes <= HEADERS_MAX_BYTES ? size * count : 0; // 0 ends the transfer
 }
 
-static size_t hear_body(char *data, size_t size, size_t count, void *context)
+static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
     struct transfer *transfer = context;
     struct http_answer *answer = &transfer->answer;
@@ -274,7 +274,7 @@ static size_t hear_body(char *data, size_t size, size_t count, void *context)
 }
 
 static int
-hear_progress(void *context, curl_off_t down, curl_off_t got, curl_off_t up, curl_off_t sent)
+take_progress(void *context, curl_off_t down, curl_off_t got, curl_off_t up, curl_off_t sent)
 {
     const struct http_request *request = ((const struct transfer *)context)->request;
     (void)down;
@@ -325,12 +325,12 @@ static void set_options(struct transfer *transfer, const struct curl_slist *head
     (void)library.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
     (void)library.easy_setopt(curl, CURLOPT_USERAGENT, "cairn");
     (void)library.easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    (void)library.easy_setopt(curl, CURLOPT_HEADERFUNCTION, hear_header);
+    (void)library.easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
     (void)library.easy_setopt(curl, CURLOPT_HEADERDATA, transfer);
-    (void)library.easy_setopt(curl, CURLOPT_WRITEFUNCTION, hear_body);
+    (void)library.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
     (void)library.easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
     (void)library.easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    (void)library.easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, hear_progress);
+    (void)library.easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, take_progress);
     (void)library.easy_setopt(curl, CURLOPT_XFERINFODATA, transfer);
     if (request->content_type != NULL) {
         (void)library.easy_setopt(curl, CURLOPT_POST, 1L);

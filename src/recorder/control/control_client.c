@@ -237,7 +237,7 @@ static MUST_USE enum err ask_recorders(struct asked_vec *recorders,
 }
 
 // Read the answers. Return the recorder that has the recording, or NULL.
-static const struct asked *hear_recorders(struct asked_vec *recorders, const struct pollfd_vec *fds)
+static const struct asked *take_answers(struct asked_vec *recorders, const struct pollfd_vec *fds)
 {
     for (size_t i = 0; i < recorders->len; i++) {
         struct asked *asked = &recorders->items[i];
@@ -301,7 +301,7 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
         TRY(look_for_recorders(&recorders, &sockets, info));
         TRY(ask_recorders(&recorders, strbuf_text(&sockets), recording, &fds, info));
         (void)wait_for(fds.items, fds.len, LOOK_MS);
-        const struct asked *found = hear_recorders(&recorders, &fds);
+        const struct asked *found = take_answers(&recorders, &fds);
         if (found != NULL) {
             *out_fd = connect_to(found->name, 0);
             if (*out_fd >= 0) {

@@ -131,7 +131,7 @@ static void reply_to(struct control_client *client, const char *reply)
     drop(client);
 }
 
-static void hear(struct control_client *client, const struct control_handler *handler)
+static void take_request(struct control_client *client, const struct control_handler *handler)
 {
     char request[CONTROL_REQUEST_BYTES_MAX + 1];
     const ssize_t len =
@@ -176,7 +176,7 @@ static void accept_all(struct control_socket *control, const struct control_hand
             continue;
         }
         client->fd = peer;
-        hear(client, handler);
+        take_request(client, handler);
     }
 }
 
@@ -187,7 +187,7 @@ void control_socket_poll(struct control_socket *control, const struct control_ha
     }
     for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         if (control->clients[i].fd >= 0) {
-            hear(&control->clients[i], handler);
+            take_request(&control->clients[i], handler);
         }
     }
     accept_all(control, handler);

@@ -33,7 +33,7 @@ static enum session_recording stopped_word(const struct run_control *control)
     return control->samples ? SESSION_RECORD_SAMPLE_FREES : SESSION_RECORD_FREES;
 }
 
-static void tell_hooks(struct run_control *control, enum session_recording recording)
+static void set_recording(struct run_control *control, enum session_recording recording)
 {
     control->recording = recording;
     // Relaxed: see enum session_recording.
@@ -51,10 +51,10 @@ enum err run_control_init(struct run_control *control,
                                     .samples = session->sample_bytes != 0 ||
                                                (session->flags & SESSION_OVERFLOW_SAMPLE) != 0};
     if (options->delay_ms == 0 && !options->is_paused) {
-        tell_hooks(control, recording_word(control));
+        set_recording(control, recording_word(control));
         return ERR_OK;
     }
-    tell_hooks(control, SESSION_RECORD_NOTHING);
+    set_recording(control, SESSION_RECORD_NOTHING);
     TRY(aggregator_note_stop(aggregator, (struct aggregator_stop){0}));
     return add_mark(control, 0, REC_MARK_STOP, "", NULL);
 }
@@ -79,7 +79,7 @@ enum err run_control_start(struct run_control *control, uint64_t now_ms, struct 
     if (!run_control_has_started(control)) {
         control->started_ms = now_ms;
     }
-    tell_hooks(control, recording_word(control));
+    set_recording(control, recording_word(control));
     return ERR_OK;
 }
 
@@ -93,7 +93,7 @@ enum err run_control_stop(struct run_control *control,
     }
     const uint64_t from_ms = clock(context);
     TRY(add_mark(control, from_ms, REC_MARK_STOP, "", info));
-    tell_hooks(control, stopped_word(control));
+    set_recording(control, stopped_word(control));
     return aggregator_note_stop(
         control->aggregator, (struct aggregator_stop){.from_ms = from_ms, .to_ms = clock(context)});
 }
@@ -103,9 +103,9 @@ bool run_control_sample(struct run_control *control)
     const bool is_new = !control->samples;
     control->samples = true;
     if (control->recording == SESSION_RECORD_ALL) {
-        tell_hooks(control, recording_word(control));
+        set_recording(control, recording_word(control));
     } else if (control->recording == SESSION_RECORD_FREES) {
-        tell_hooks(control, stopped_word(control));
+        set_recording(control, stopped_word(control));
     }
     return is_new;
 }

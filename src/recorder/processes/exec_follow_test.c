@@ -66,7 +66,7 @@ static struct exec_note *note_of(struct fixture *f, pid_t pid, uint64_t number, 
 
 static void hear(struct fixture *f)
 {
-    assert_int_equal(unrecorded_list_hear(&f->list, &f->aggregator, &f->session, 5), ERR_OK);
+    assert_int_equal(unrecorded_list_take(&f->list, &f->aggregator, &f->session, 5), ERR_OK);
     for (size_t i = 0; i < f->list.wanted.len; i++) {
         assert_int_equal(exec_follow_take(&f->follow, f->list.wanted.items + i), ERR_OK);
     }
@@ -179,7 +179,7 @@ static void the_last_notes_are_not_followed(void **state)
     struct fixture f;
     begin(&f);
     struct exec_note *note = note_of(&f, getppid(), 1, EXEC_LIBC);
-    assert_int_equal(unrecorded_list_hear(&f.list, &f.aggregator, &f.session, UINT64_MAX), ERR_OK);
+    assert_int_equal(unrecorded_list_take(&f.list, &f.aggregator, &f.session, UINT64_MAX), ERR_OK);
     assert_int_equal(f.list.wanted.len, 0);
     assert_int_equal(f.list.recent.len, 1);
     assert_int_equal(atomic_load(&note->state), EXEC_NOTE_FREE);

@@ -31,7 +31,7 @@ struct sought {
     uint32_t inner_pid;
     uint32_t pid_namespace;           // used only without a
     char mapping[MAPPING_TEXT_BYTES]; // device and inode as in proc's maps, or ""
-    bool believes_unseen;             // a process with unreadable mappings matches, too
+    bool takes_unseen;                // a process with unreadable mappings matches, too
 };
 
 // The namespace that was looked into last.
@@ -72,7 +72,7 @@ static bool is_it(pid_t pid, const struct sought *sought)
     if (!is_pid || !is_by_mapping) {
         return is_pid;
     }
-    return has_mapping(pid, sought->mapping, sought->believes_unseen);
+    return has_mapping(pid, sought->mapping, sought->takes_unseen);
 }
 
 // Return the first matching process, 0 if there is none.
@@ -153,7 +153,7 @@ uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file)
     if (found > 0) {
         return namespace_of(found);
     }
-    sought.believes_unseen = true;
+    sought.takes_unseen = true;
     return is_it((pid_t)inner_pid, &sought) ? namespace_of((pid_t)inner_pid) : 0;
 }
 

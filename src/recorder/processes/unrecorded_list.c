@@ -243,7 +243,7 @@ static enum err take_note(struct unrecorded_list *list,
                      : unrecorded_list_add(list, aggregator, &exec);
 }
 
-enum err unrecorded_list_hear(struct unrecorded_list *list,
+enum err unrecorded_list_take(struct unrecorded_list *list,
                               struct aggregator *aggregator,
                               const struct session *session,
                               uint64_t now_ms)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // unrecorded_list: the programs that recorded processes executed and that are not in the recording.
 //
-//   unrecorded_list_hear()       takes the notes out of the session (target/producer/exec_note.h)
+//   unrecorded_list_take()       takes the notes out of the session (target/producer/exec_note.h)
 //                                those that are to be followed wait in `wanted` for their taker,
 //                                those of loaded libraries in `loaded`
 //   unrecorded_list_count_due()  counts those that were not withdrawn within WITHDRAW_MS, by
@@ -88,7 +88,7 @@ struct unrecorded_list {
 void unrecorded_list_release(struct unrecorded_list *list);
 
 // UINT64_MAX: at the end of the recording.
-enum err unrecorded_list_hear(struct unrecorded_list *list,
+enum err unrecorded_list_take(struct unrecorded_list *list,
                               struct aggregator *aggregator,
                               const struct session *session,
                               uint64_t now_ms) MUST_USE;

@@ -58,7 +58,7 @@ static void *write_notes(void *context)
 static uint32_t
 hear(struct unrecorded_list *list, struct aggregator *aggregator, struct session *session)
 {
-    assert_int_equal(unrecorded_list_hear(list, aggregator, session, 5), ERR_OK);
+    assert_int_equal(unrecorded_list_take(list, aggregator, session, 5), ERR_OK);
     const uint32_t heard = (uint32_t)list->fresh.len;
     unrecorded_exec_vec_clear(&list->fresh);
     return heard;
@@ -118,7 +118,7 @@ static void a_process_that_executed_a_program_was_not_killed(void **state)
         memcpy(note->path, "/bin/other", sizeof("/bin/other"));
         atomic_store(&note->state, EXEC_NOTE_READY);
         atomic_store(&session.header->exec_count, 1);
-        assert_int_equal(unrecorded_list_hear(&list, &aggregator, &session, 6), ERR_OK);
+        assert_int_equal(unrecorded_list_take(&list, &aggregator, &session, 6), ERR_OK);
         assert_int_equal(unrecorded_list_count_due(&list, &aggregator, UINT64_MAX), ERR_OK);
         assert_int_equal(list.entries.items[0].execs, 1);
         const uint32_t expected =
@@ -160,7 +160,7 @@ static void put(struct scene *scene, struct exec_note note, const char *path, ui
     atomic_store(&scene->note->state, EXEC_NOTE_READY);
     atomic_fetch_add(&scene->session.header->exec_count, 1);
     assert_int_equal(
-        unrecorded_list_hear(&scene->list, &scene->aggregator, &scene->session, now_ms), ERR_OK);
+        unrecorded_list_take(&scene->list, &scene->aggregator, &scene->session, now_ms), ERR_OK);
 }
 
 static void expect_counted(struct scene *scene, uint64_t now_ms, uint64_t wanted)
