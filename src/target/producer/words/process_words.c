@@ -312,11 +312,16 @@ static struct entry_bucket *
 use_chunk(struct process_words *words, uint32_t chunk, struct entry_bucket *found)
 {
     while (found == NULL || found == WORDS_CHUNK_ALONE) {
+        struct entry_bucket *before = found;
         struct entry_bucket *fresh =
             map_chunk(words, chunk, found == WORDS_CHUNK_ALONE || words->entries_room == NULL);
-        if (fresh == NULL ||
-            atomic_compare_exchange_strong_explicit(words->chunks + chunk, &found, fresh,
-                                                    memory_order_relaxed, memory_order_relaxed)) {
+        if (fresh == NULL) { // the room may have been given back meanwhile: shrink_entries
+            found = atomic_load_explicit(words->chunks + chunk, memory_order_relaxed);
+        }
+        if (fresh == NULL ? found == before
+                          : atomic_compare_exchange_strong_explicit(words->chunks + chunk, &found,
+                                                                    fresh, memory_order_relaxed,
+                                                                    memory_order_relaxed)) {
             return fresh;
         }
     }
