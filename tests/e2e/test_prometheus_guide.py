@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """docs/user/production.md with Prometheus itself: it takes the guide's configuration, scrapes a recorded program, and
-answers each question of the guide's table.
+answers each question of the guide's table and each panel of the dashboard.
 
 Ports, the file of the token and the interval are those of the test."""
 import contextlib
+import functools
 import json
 import re
 import subprocess
@@ -50,12 +51,14 @@ class Prometheus:
         self.process.wait(DEADLINE_SECONDS)
 
 
-def test_prometheus_scrapes_and_answers_as_the_guide_has_it(scratch):
+@contextlib.contextmanager
+def scraped(scratch, *options):
+    """A conversation whose program has 100 blocks, and Prometheus with the guide's configuration, which has scraped it
+    more than twice."""
     configuration = yaml.safe_load(re.search(r"```yaml\n(.*?)```", GUIDE, re.S)[1])
     (job,) = configuration["scrape_configs"]
     token = scratch / "token"
-    assert len(QUESTIONS) >= 8
-    with Listening(scratch / "c.cairn", options=["--token-file", token]) as c:
+    with Listening(scratch / "c.cairn", options=["--token-file", token, *options]) as c:
         c.do("a 100 100")
         c.ctl("snapshot")  # a program that rests may have none for long
         c.ctl("checkpoint")
@@ -66,12 +69,33 @@ def test_prometheus_scrapes_and_answers_as_the_guide_has_it(scratch):
         try:
             wait_until(lambda: prometheus.query('up{job="cairn"}') == [1], "the first scrape")
             wait_until(lambda: prometheus.query("count_over_time(cairn_heap_live_bytes[1h]) > 2"), "more of them")
-            assert prometheus.query("cairn_heap_live_bytes") == [10000]
-            for expression in QUESTIONS:
-                answer = prometheus.query(expression)
-                assert answer or any(part in expression for part in MAY_BE_EMPTY), expression
-            assert prometheus.query("topk(5, cairn_call_site_live_bytes)") == [10000]
-            assert prometheus.query("sum(cairn_lost_events_total)") == [0]
+            yield c, prometheus
         finally:
             prometheus.end()
         c.end()
+
+
+def test_prometheus_scrapes_and_answers_as_the_guide_has_it(scratch):
+    assert len(QUESTIONS) >= 8
+    with scraped(scratch) as (_, prometheus):
+        assert prometheus.query("cairn_heap_live_bytes") == [10000]
+        for expression in QUESTIONS:
+            answer = prometheus.query(expression)
+            assert answer or any(part in expression for part in MAY_BE_EMPTY), expression
+        assert prometheus.query("topk(5, cairn_call_site_live_bytes)") == [10000]
+        assert prometheus.query("sum(cairn_lost_events_total)") == [0]
+
+
+def test_each_panel_of_the_dashboard_has_an_answer(scratch):
+    """Of a sampled program that grows, which has the errors of estimates, too."""
+    panels = json.loads((ROOT / "contrib/grafana/cairn.json").read_text())["panels"]
+    expressions = [target["expr"].replace("$__rate_interval", "1h").replace("$instance", ".+")
+                   for panel in panels for target in panel["targets"]]
+    assert len(expressions) >= 16
+    with scraped(scratch, "--sample=16") as (c, prometheus):
+        c.do("a 100 100")
+        c.ctl("checkpoint")  # so that a call site grows
+        for expression in expressions:
+            if "lost_events" in expression:
+                expression = expression.removesuffix(" > 0")  # none was lost
+            wait_until(functools.partial(prometheus.query, expression), expression)
