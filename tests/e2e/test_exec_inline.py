@@ -127,10 +127,10 @@ def processes_of(path):
     return json.loads(answer.stdout)["processes"] if answer.returncode == 0 else None
 
 
-def is_replaced(path, processes):
-    """A sample shows that; a snapshot takes one. The recording may be over then."""
-    control(path, "snapshot")
-    return processes_of(path) in (processes, None)
+def samples_of(path):
+    assert control(path, "checkpoint").returncode == 0
+    report = subprocess.run([CAIRN, "report", "--json", path], env=environment(), check=True, capture_output=True)
+    return len(json.loads(report.stdout)["rss"]["samples"])
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -152,11 +152,14 @@ def test_what_a_program_executes_by_itself_is_counted(programs, scratch, way, ho
         processes[0].stdin.write(b"1")
         processes[0].stdin.flush()
         read_until(output, b"1")
-        assert control(path, "snapshot").returncode == 0
+        wait_until(lambda: processes_of(path) == 1, "a process that has joined")
+        sampled = samples_of(path)
+        wait_until(lambda: samples_of(path) > sampled + 1, "samples of it since then")
         processes[0].stdin.write(b"2")
         processes[0].stdin.flush()
         read_until(output, b"2")
-        wait_until(lambda: is_replaced(path, 1 if how == "child" else 0), "the recorder's notice")
+        # A sample shows it. The recording may be over then.
+        wait_until(lambda: processes_of(path) in (1 if how == "child" else 0, None), "the recorder's notice")
         processes[0].communicate(b"3", timeout=DEADLINE_SECONDS)
         assert processes[0].returncode == 7
         assert processes[-1].wait(DEADLINE_SECONDS) == (7 if options is not None else 0)
