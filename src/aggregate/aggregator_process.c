@@ -15,6 +15,8 @@ static void process_empty(struct aggregator_process *process)
 {
     u32_vec_release(&process->book_nodes);
     u32_vec_release(&process->book_rows);
+    u32_vec_release(&process->book_live);
+    u32_vec_release(&process->book_unused);
     u32_vec_release(&process->book_levels);
     book_entry_vec_release(&process->debts);
     map_u64_release(&process->nodes_by_name);

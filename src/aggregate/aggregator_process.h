@@ -53,8 +53,11 @@ struct aggregator_process {
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
     // Of the books of its threads (aggregator_book.h):
-    struct u32_vec book_nodes;      // by number of the row; REC_NONE: not defined
+    struct u32_vec book_nodes;      // by number of the row; REC_NONE: no slot has it
     struct u32_vec book_rows;       // likewise; REC_NONE: no allocation yet
+    struct u32_vec book_live;       // likewise: blocks allocated less freed, modulo 2^32
+    struct u32_vec book_unused;     // numbers to be given back
+    bool book_has_gaps;             // entries are lost, so no number is given back
     struct u32_vec book_levels;     // by range of numbers: of sampling; REC_NONE: none has a row
     struct variance_share variance; // of the estimate of its live bytes
     struct book_entry_vec debts;    // entries that wait

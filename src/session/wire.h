@@ -52,8 +52,10 @@
 //
 // Books (target/producer/book). BOOK says what a thread counted of a row, of its own or of another
 // thread. ROW says that the stack in `slot` has the row of that number from now on, whose blocks
-// are chosen at that level (sampling_level.h). Numbers are of the process, and unique. BOOK may
-// come before the ROW of another lane. BLOCK_BORN and BLOCK_FREED name single blocks whose events a
+// are chosen at that level (sampling_level.h), or, with number 0, no row. The thread allocates
+// nothing with the number that the slot had before, and each such block of it is in a BOOK before
+// this ROW. Numbers are of the process, and of one row at a time. BOOK may come before the ROW of
+// another lane. BLOCK_BORN and BLOCK_FREED name single blocks whose events a
 // BOOK counts, with the number of the latest peak that the event has seen (block_records.h).
 //
 // Order. Records of one lane are in the thread's true order. Records of several lanes need none.

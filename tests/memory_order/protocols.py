@@ -296,3 +296,39 @@ def no_tiny_word_goes_to_a_table_that_is_gone(o):
         yield Store("lacks_tiny", 1, o["mark"])
         return (yield Load("tiny_below", o["ask"]))
     return {"tiny_below": 0, "lacks_tiny": 0}, [recorder, putting, cutting], lambda r: r[1:] == [(17, 0), 0]
+
+
+GIVE = on("release", "session/books/free_rows.h", "rows->ranges + range / 64, bit, memory_order_release")
+
+
+@protocol(publish=WRITE_POS, refresh=spare(SEE_WRITTEN), give=spare(GIVE),
+          find=on("acquire", "session/books/free_rows.h", "rows->ranges + i, memory_order_acquire"))
+def a_number_that_is_taken_again_is_of_its_level(o):
+    """One thread takes a range and stores its level, R gives a number of it back, another thread takes that."""
+    def first():
+        yield Store("level", 5)
+        yield Store("write_pos", 1, o["publish"])
+
+    def recorder():
+        if (yield Load("write_pos", o["refresh"])) == 1:
+            yield Change("range", {0: 1}.get, o["give"])
+
+    def second():
+        found = yield Load("range", o["find"])
+        return found, (yield Load("level"))
+    return ({"level": 0, "write_pos": 0, "range": 0}, [first, recorder, second], lambda r: r[2] == (1, 0))
+
+
+@protocol(give=GIVE,
+          clear=on("acquire", "session/books/free_rows.h", "rows->ranges + range / 64, ~bit, memory_order_acquire"))
+def a_free_number_is_in_a_range_that_is_looked_at(o):
+    """R gives a number while a thread, which found the range empty, clears its bit and looks again."""
+    def recorder():
+        yield Change("number", {0: 1}.get)
+        yield Change("range", {0: 1, 1: 1}.get, o["give"])
+
+    def thread():
+        yield Change("range", {0: 0, 1: 0}.get, o["clear"])
+        return (yield Load("number"))
+    return ({"number": 0, "range": 1}, [recorder, thread], lambda r: r[1] == 0,
+            lambda final: final["range"] == 0)

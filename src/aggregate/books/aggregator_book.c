@@ -35,16 +35,41 @@ enum err aggregator_book_row(const struct aggregator_thread *thread,
     struct u32_vec *nodes = &thread->process->book_nodes;
     struct u32_vec *rows = &thread->process->book_rows;
     if (number >= nodes->len + NUMBERS_AHEAD_MAX ||
-        (number < nodes->len && nodes->items[number] != REC_NONE)) {
+        (number < nodes->len &&
+         (nodes->items[number] != REC_NONE || rows->items[number] != REC_NONE))) {
         return ERR_CORRUPT;
     }
     TRY(note_level(thread->process, number, level));
     while (nodes->len <= number) {
         TRY(u32_vec_push(nodes, REC_NONE));
         TRY(u32_vec_push(rows, REC_NONE));
+        TRY(u32_vec_push(&thread->process->book_live, 0));
     }
     nodes->items[number] = node;
     return ERR_OK;
+}
+
+// Give a number back if no slot has it and no block of it lives.
+static enum err give_back(struct aggregator_process *process, uint32_t number)
+{
+    if (process->book_has_gaps || process->book_nodes.items[number] != REC_NONE ||
+        process->book_live.items[number] != 0) {
+        return ERR_OK;
+    }
+    process->book_rows.items[number] = REC_NONE;
+    return u32_vec_push(&process->book_unused, number);
+}
+
+enum err aggregator_book_leave(const struct aggregator *aggregator,
+                               struct aggregator_process *process,
+                               uint32_t number)
+{
+    if (aggregator->blocks != NULL || number >= process->book_nodes.len ||
+        process->book_nodes.items[number] == REC_NONE) {
+        return ERR_OK;
+    }
+    process->book_nodes.items[number] = REC_NONE;
+    return give_back(process, number);
 }
 
 uint32_t aggregator_book_row_of(const struct aggregator_process *process, uint32_t number)
@@ -192,7 +217,10 @@ static enum err count_entry(struct aggregator *aggregator,
     if (UNLIKELY(aggregator->scopes.threads.len > 0)) {
         tell_scopes(aggregator, row, by, &sums);
     }
-    return ERR_OK;
+    process->book_live.items[entry->row] +=
+        (uint32_t)(sums.allocations / entry->weight - sums.frees / entry->weight);
+    return process->book_nodes.items[entry->row] == REC_NONE ? give_back(process, entry->row)
+                                                             : ERR_OK;
 }
 
 // Give the number a row at its first allocation, which is its own thread's.

@@ -16,6 +16,10 @@
 //   row: 2 blocks of 10    entry 1: one of 1000, four of 10 freed    more blocks than there are
 //                          entry 2: three of 10, one of 1000 freed   more bytes
 //
+// A number is given back when its thread has left it and all its blocks are freed. All allocations
+// are counted by then, so each free was, too: no word has the number, no thread is about to count a
+// free of it, and no entry of it is under way. Until its thread leaves it, `live` may be below 0.
+//
 // Peak. Each entry says what its events added before and since the newest peak that they had seen
 // (session/books/peak_share.h). A row keeps the same, in peak_bytes and its peak's number. So rows
 // need no order either. The peak itself is the shared sum's.
@@ -40,6 +44,13 @@ enum err aggregator_book_row(const struct aggregator_thread *thread,
                              uint32_t number,
                              uint32_t level,
                              uint32_t node) MUST_USE;
+
+// No slot has the number any more, and its thread has sent all that it allocated with it. Once no
+// block of it lives it is added to process->book_unused. With a list of blocks it stays in use: the
+// list knows blocks by it.
+enum err aggregator_book_leave(const struct aggregator *aggregator,
+                               struct aggregator_process *process,
+                               uint32_t number) MUST_USE;
 
 // Count an entry of the thread, or keep it until it can be counted.
 enum err aggregator_book_add(struct aggregator *aggregator,

@@ -284,7 +284,7 @@ static uint64_t end_of_thread(const struct drain *drain, const struct drain_proc
 }
 
 // Recycle lane active[i].
-static void lane_end(struct drain *drain, uint32_t i)
+static MUST_USE enum err lane_end(struct drain *drain, uint32_t i)
 {
     const uint32_t index = drain->active[i];
     struct drain_lane *lane = drain->lanes[index];
@@ -301,21 +301,26 @@ static void lane_end(struct drain *drain, uint32_t i)
     process->killed_threads +=
         process->is_dead && atomic_load_explicit(&lane->reader.consumer.lane->state,
                                                  memory_order_relaxed) != LANE_CLOSED;
+    if (!process->is_dead && !lane->is_corrupt) {
+        TRY(lane_reader_leave_rows(&lane->reader, drain->aggregator));
+    }
     drain_books_end_lane(drain, lane->reader.consumer.lane);
     lane_free(drain, index);
     remove_active(drain, i);
     session_recycle_lane(drain->session, index);
+    return ERR_OK;
 }
 
-static void end_finished_lanes(struct drain *drain)
+static MUST_USE enum err end_finished_lanes(struct drain *drain)
 {
     for (uint32_t i = 0; i < lanes_of_pass(drain);) {
         if (drain_lane_is_finished(drain, drain->lanes[drain->active[i]])) {
-            lane_end(drain, i);
+            TRY(lane_end(drain, i));
         } else {
             i++;
         }
     }
+    return ERR_OK;
 }
 
 // Return the tick up to which all events are counted at the end of a pass that began like this. It
@@ -335,7 +340,7 @@ static enum err read_lanes(struct drain *drain)
     for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         TRY(drain_lane_run(drain, drain->lanes[drain->active[i]], drain->clock_ms));
     }
-    end_finished_lanes(drain);
+    TRY(end_finished_lanes(drain));
     return drain_process_end_dead(drain);
 }
 
@@ -390,7 +395,7 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
         if (!lane->is_corrupt) {
             TRY(drain_lane_run(drain, lane, clock_ms));
         }
-        lane_end(drain, i);
+        TRY(lane_end(drain, i));
     }
     return ERR_OK;
 }

@@ -38,6 +38,7 @@
 
 #include "aggregate/aggregator.h"
 #include "base/err.h"
+#include "recorder/lanes/given_rows.h"
 #include "recorder/lanes/lane_reader.h"
 #include "recorder/processes/awaited_processes.h"
 #include "recorder/session/book_reader.h"
@@ -90,6 +91,7 @@ struct drain_process {
     uint64_t image;          // proc_text_image at its latest sample; 0: not known
     uint64_t image_ms;       // the time of that
     bool has_other_image;    // a later sample has another one
+    struct given_rows given; // owned
 };
 
 struct drain {

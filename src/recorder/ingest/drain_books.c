@@ -190,12 +190,26 @@ void drain_books_ended_process(const struct drain *drain, struct aggregator_proc
     }
 }
 
+// Give back the numbers of rows that nothing uses any more.
+static void give_rows(struct drain *drain, struct drain_process *process)
+{
+    struct u32_vec *unused = &process->aggregator->book_unused;
+    if (unused->len > 0) {
+        given_rows_add(&process->given, drain->session,
+                       words_process_number(process->aggregator->join_number), unused);
+        u32_vec_clear(unused);
+    }
+}
+
 enum err drain_books_end_pass(struct drain *drain)
 {
     for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         struct aggregator_process *process = drain->processes[slot].aggregator;
         if (process != NULL && process->debts.len > 0) {
             TRY(aggregator_book_settle(drain->aggregator, process));
+        }
+        if (process != NULL) {
+            give_rows(drain, drain->processes + slot);
         }
     }
     TRY(note_peak(drain));

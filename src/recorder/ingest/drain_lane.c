@@ -31,6 +31,7 @@ void drain_lane_distrust(struct drain *drain, struct drain_lane *lane)
         lane->is_corrupt = true;
         note_fault(drain, lane);
         drain->corrupt_lanes++;
+        lane->reader.thread.process->book_has_gaps = true;
     }
     lane_reader_discard(&lane->reader);
 }

@@ -121,6 +121,7 @@ void drain_process_forget(struct drain *drain, uint32_t slot)
         (void)epoll_ctl(drain->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
         (void)close(process->pidfd);
     }
+    given_rows_release(&process->given);
     *process = (struct drain_process){.pidfd = -1};
     drain->process_count--;
 }

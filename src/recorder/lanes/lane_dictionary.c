@@ -8,6 +8,21 @@ void lane_dictionary_release(struct lane_dictionary *dictionary)
 {
     lane_module_slot_vec_release(&dictionary->modules);
     u32_vec_release(&dictionary->nodes);
+    u32_vec_release(&dictionary->numbers);
+}
+
+enum err lane_dictionary_set_number(struct lane_dictionary *dictionary,
+                                    uint32_t slot,
+                                    uint32_t number,
+                                    uint32_t *before)
+{
+    struct u32_vec *numbers = &dictionary->numbers;
+    if (numbers->len <= slot) {
+        TRY(u32_vec_resize(numbers, (size_t)slot + 1));
+    }
+    *before = numbers->items[slot];
+    numbers->items[slot] = number;
+    return ERR_OK;
 }
 
 // A frame as the wire packs it.

@@ -8,6 +8,8 @@
 // merged (memory_budget.h).
 // Trust: none. A violation of wire.h returns ERR_CORRUPT.
 // Memory: 16 bytes a module slot and 8 a stack slot that the lane uses.
+// Numbers of rows stay when the dictionaries begin anew: the next ROW of a slot says that its stack
+// has left its row.
 // Context: H, the recorder's main thread.
 #pragma once
 
@@ -33,6 +35,7 @@ DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
 struct lane_dictionary {
     struct lane_module_slot_vec modules; // by slot
     struct u32_vec nodes;                // by slot; REC_NONE: not defined
+    struct u32_vec numbers;              // by slot: of its row; 0: it has none
 };
 
 void lane_dictionary_release(struct lane_dictionary *dictionary);
@@ -48,6 +51,13 @@ enum err lane_dictionary_add_stack(struct lane_dictionary *dictionary,
                                    struct aggregator_process *process,
                                    struct aggregator *aggregator,
                                    const struct wire_record *record) MUST_USE;
+
+// Note the number of the row of a stack slot that is defined; 0: it has none. *before: the one that
+// it had. ERR_NO_MEMORY.
+enum err lane_dictionary_set_number(struct lane_dictionary *dictionary,
+                                    uint32_t slot,
+                                    uint32_t number,
+                                    uint32_t *before) MUST_USE;
 
 // Return the node of a stack slot; REC_NONE: it was never defined.
 static inline uint32_t lane_dictionary_node(const struct lane_dictionary *dictionary, uint32_t slot)

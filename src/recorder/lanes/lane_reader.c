@@ -108,12 +108,30 @@ static enum err add_entry(struct lane_reader *reader,
     return aggregator_book_add(aggregator, &reader->thread, &entry);
 }
 
-static enum err add_row(const struct lane_reader *reader, const struct wire_record *record)
+// The stack in a slot has another row from now on.
+static enum err add_row(struct lane_reader *reader,
+                        const struct aggregator *aggregator,
+                        const struct wire_record *record)
 {
+    uint32_t before;
     const uint32_t node = lane_dictionary_node(&reader->dictionary, record->slot);
-    return node != REC_NONE && record->count != 0
-               ? aggregator_book_row(&reader->thread, record->count, record->level, node)
-               : ERR_CORRUPT;
+    if (node == REC_NONE) {
+        return ERR_CORRUPT;
+    }
+    if (record->count != 0) {
+        TRY(aggregator_book_row(&reader->thread, record->count, record->level, node));
+    }
+    TRY(lane_dictionary_set_number(&reader->dictionary, record->slot, record->count, &before));
+    return aggregator_book_leave(aggregator, reader->thread.process, before);
+}
+
+enum err lane_reader_leave_rows(struct lane_reader *reader, const struct aggregator *aggregator)
+{
+    const struct u32_vec *numbers = &reader->dictionary.numbers;
+    for (size_t slot = 0; slot < numbers->len; slot++) {
+        TRY(aggregator_book_leave(aggregator, reader->thread.process, numbers->items[slot]));
+    }
+    return ERR_OK;
 }
 
 // Note a single block that is listed. Its thread has counted the event in a BOOK.
@@ -151,7 +169,7 @@ static enum err add_of_book(struct lane_reader *reader,
                             const struct wire_record *record)
 {
     return record->tag == WIRE_BOOK  ? add_entry(reader, aggregator, record)
-           : record->tag == WIRE_ROW ? add_row(reader, record)
+           : record->tag == WIRE_ROW ? add_row(reader, aggregator, record)
                                      : add_block(reader, aggregator, record);
 }
 

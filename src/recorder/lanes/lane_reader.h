@@ -75,6 +75,11 @@ void lane_reader_release(struct lane_reader *reader);
 enum err lane_reader_peek_executable(struct lane_reader *reader, struct aggregator *aggregator)
     MUST_USE;
 
+// The thread has ended, and all that it counted is read: none of its stacks has a row any more.
+// ERR_NO_MEMORY.
+enum err lane_reader_leave_rows(struct lane_reader *reader, const struct aggregator *aggregator)
+    MUST_USE;
+
 // Count the unread records (as of the consumer's last refresh). A time later than `latest_ms` is
 // false, and counts as that. ERR_CORRUPT: the lane broke the rules. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full.

@@ -159,6 +159,7 @@ static void wipe_group(const struct session *session, uint32_t group)
         atomic_store_explicit(words->regions + first + i, 0, memory_order_relaxed);
     }
     atomic_store_explicit(words->owners + group, 0, memory_order_relaxed);
+    atomic_store_explicit(words->gives_rows + group, 0, memory_order_relaxed);
     // Release: pairs with the acquire of the next claim; it must see zeros.
     atomic_fetch_and_explicit(&words->groups[group / 64], ~((uint64_t)1 << group % 64),
                               memory_order_release);
@@ -171,6 +172,44 @@ void session_wipe_words(const struct session *session, uint32_t number)
         if (atomic_load_explicit(session->words->owners + group, memory_order_relaxed) == number) {
             wipe_group(session, group);
         }
+    }
+}
+
+// Return the region of the process's entries; WORDS_REGIONS_MAX: it has none.
+static uint32_t entries_region(const struct session *session, uint32_t number)
+{
+    const uint64_t note = words_region_note(number, ENTRY_PLACE);
+    uint32_t i = 0;
+    // Relaxed: stored before the process had rows.
+    while (i < WORDS_REGIONS_MAX &&
+           atomic_load_explicit(session->words->regions + i, memory_order_relaxed) != note) {
+        i++;
+    }
+    return i;
+}
+
+struct free_rows *session_map_free_rows(const struct session *session, uint32_t number)
+{
+    const uint32_t region = entries_region(session, number);
+    if (region == WORDS_REGIONS_MAX) {
+        return NULL;
+    }
+    const uint64_t offset = SESSION_WORDS_OFFSET + words_region_offset(region) + FREE_ROWS_OFFSET;
+    void *rows = mmap(NULL, sizeof(struct free_rows), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, session->memfd, (off_t)offset);
+    if (rows == MAP_FAILED) {
+        return NULL;
+    }
+    // Relaxed: it guards nothing; the list is there, and empty.
+    atomic_store_explicit(session->words->gives_rows + region / WORDS_GROUP, 1,
+                          memory_order_relaxed);
+    return rows;
+}
+
+void session_unmap_free_rows(struct free_rows *rows)
+{
+    if (rows != NULL) {
+        (void)munmap(rows, sizeof(*rows)); // cannot fail for our own mapping
     }
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "session/books/free_rows.h"
 #include "session/layout.h"
 #include "session/session_env.h"
 
@@ -41,6 +42,11 @@ enum err session_create(const struct session_options *options,
 
 // Wipe the words of a process that has ended, by its number there, and free its regions.
 void session_wipe_words(const struct session *session, uint32_t number);
+
+// Map the list of free numbers of a process's rows, by its number in the words, and tell the
+// process that there is one. NULL: it has no entries, or the kernel refuses. The caller unmaps it.
+struct free_rows *session_map_free_rows(const struct session *session, uint32_t number);
+void session_unmap_free_rows(struct free_rows *rows);
 
 // Unmap and close; recorded processes keep their mapping. The caller sets SESSION_ENDED before.
 // Give back the memory of all words: recording is over. Processes that live keep their mapping.

@@ -148,6 +148,9 @@ struct words_file {
     // P, after the bit: the number of the process that has the group.
     _Alignas(64) _Atomic uint32_t owners[WORDS_GROUPS];
     struct words_share shares[WORDS_PROCESSES]; // by slot
+    // R: 1: numbers of rows were given back to the process whose entries are in that group
+    // (free_rows.h).
+    _Atomic uint8_t gives_rows[WORDS_GROUPS];
     // P, release when the region can be used: words_region_note(); 0: not used (yet).
     _Alignas(64) _Atomic uint64_t regions[WORDS_REGIONS_MAX];
 };

@@ -193,7 +193,7 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
         TRY(send_part(d, p, stack, chosen, first, first + count));
         first += count;
     } while (first < stack->count);
-    if (book_is_kept(p) && !book_define_row(p, chosen)) {
+    if (book_is_kept(p) && !book_leave_row(p, chosen)) {
         return ERR_DEAD;
     }
     lane_producer_publish(p); // the thread may count blocks of it for long, and be killed
@@ -228,7 +228,7 @@ enum err stack_dictionary_define_leaf(
     }
     packed[0] = module_dictionary_frame(&d->modules, pc);
     lane_producer_advance(p, lane_stack_words(1));
-    if (book_is_kept(p) && !book_define_row(p, chosen)) {
+    if (book_is_kept(p) && !book_leave_row(p, chosen)) {
         return ERR_DEAD;
     }
     lane_producer_publish(p); // for the same reason

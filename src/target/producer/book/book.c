@@ -4,6 +4,7 @@
 #include "base/minmax.h"
 #include "target/producer/book/block_records.h"
 #include "target/producer/book/book_cells.h"
+#include "target/producer/words/row_numbers.h"
 
 static struct book_counter *counters_of(const struct lane_producer *p)
 {
@@ -136,32 +137,6 @@ void book_end(struct lane_producer *p)
     }
 }
 
-bool book_define_row(struct lane_producer *p, uint32_t slot)
-{
-    uint64_t *word = lane_producer_reserve(p, 1);
-    if (word == NULL) {
-        return false;
-    }
-    const uint32_t row = process_words_new_row(p->words, p->row_level);
-    p->rows[slot] = row != 0 ? row | p->row_level << WORD_ROW_BITS : 0;
-    if (row != 0) {
-        word[0] = wire_row(slot, row, p->row_level);
-        lane_producer_advance(p, 1);
-    }
-    return true; // its caller publishes
-}
-
-// Return the row of the stack in `slot` for blocks of the level of now; 0: there is none. false:
-// the recording has ended.
-static bool row_of(struct lane_producer *p, uint32_t slot, uint32_t *out)
-{
-    if (UNLIKELY(p->rows[slot] >> WORD_ROW_BITS != p->row_level) && !book_define_row(p, slot)) {
-        return false;
-    }
-    *out = p->rows[slot] & WORD_ROW_MAX;
-    return true;
-}
-
 uint64_t book_interval(const struct session_header *session, uint32_t level)
 {
     return max_u64(session->sample_bytes, sampling_interval(level));
@@ -209,6 +184,43 @@ static bool send(struct lane_producer *p, struct book_counter *counter)
     lane_producer_publish(p);
     book_fence();
     reset(counter);
+    return true;
+}
+
+bool book_leave_row(struct lane_producer *p, uint32_t slot)
+{
+    const uint32_t row = p->rows[slot] & WORD_ROW_MAX;
+    struct book_counter *counter = row != 0 ? book_find_counter(p, row) : NULL;
+    if (counter != NULL && !book_is_empty(counter) && !send(p, counter)) {
+        return false;
+    }
+    p->rows[slot] = 0;
+    return true;
+}
+
+bool book_define_row(struct lane_producer *p, uint32_t slot)
+{
+    uint64_t *word = book_leave_row(p, slot) ? lane_producer_reserve(p, 1) : NULL;
+    if (word == NULL) {
+        return false;
+    }
+    const uint32_t row = row_numbers_take(p->words, p->row_level);
+    word[0] = wire_row(slot, row, p->row_level);
+    lane_producer_advance(p, 1);
+    lane_producer_publish(p); // the thread may count blocks of it for long, and be killed
+    p->rows[slot] = row != 0 ? row | p->row_level << WORD_ROW_BITS : 0;
+    return true;
+}
+
+// Return the row of the stack in `slot` for blocks of the level of now; 0: there is none. false:
+// the recording has ended.
+static bool row_of(struct lane_producer *p, uint32_t slot, uint32_t *out)
+{
+    const uint32_t row = p->rows[slot];
+    if (UNLIKELY(row == 0 || row >> WORD_ROW_BITS != p->row_level) && !book_define_row(p, slot)) {
+        return false;
+    }
+    *out = p->rows[slot] & WORD_ROW_MAX;
     return true;
 }
 

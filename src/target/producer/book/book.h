@@ -10,8 +10,12 @@
 // of another kind, and every BOOK_HOLD_MS.
 //
 // Rows have numbers that all threads of the process share, because a thread counts frees of another
-// thread's row. The thread that defines a stack takes the next number for it, and says so in its
-// lane (ROW) before the first word with that number exists.
+// thread's row. A thread takes a number at the first block of a stack (words/row_numbers.h), and
+// says so in its lane (ROW) before the first word with that number exists. When the stack loses its
+// slot, the thread sends what it has counted of the row, and allocates nothing with that number any
+// more. The next ROW of the slot tells the recorder, which gives the number back once all blocks of
+// the row are freed. That ROW is sent for a block: so the thread's latest allocation is that one,
+// and none of the old number can be taken for it (temporary blocks).
 //
 // Sum. Each event changes the thread's part of the shared sum (session/books/shared_sum.h), whose
 // maximum is the peak. A counter notes which peak its events have seen (peak_share.h).
@@ -73,6 +77,9 @@ void book_leave_image(const struct process_words *words,
 
 // Return the interval of that level in this session; 0: every block is recorded.
 uint64_t book_interval(const struct session_header *session, uint32_t level);
+
+// Another stack gets the slot: send what was counted of the row of the one before.
+bool book_leave_row(struct lane_producer *p, uint32_t slot) MUST_USE;
 
 // Give the stack in `slot` a row of the thread's level, and tell the recorder.
 bool book_define_row(struct lane_producer *p, uint32_t slot) MUST_USE;

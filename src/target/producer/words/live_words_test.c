@@ -2,6 +2,7 @@
 // Words of blocks against a list that is searched from end to end, with addresses as four kinds of
 // allocators give them out: each free finds its block, and each put ends what is stale.
 #include "target/producer/words/live_words.h"
+#include "target/producer/words/row_numbers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -603,7 +604,7 @@ static void a_row_says_its_level(void **state)
     uint64_t rows = 0;
     for (uint32_t i = 0;; i++) {
         const uint32_t level = i % 16384 == 0 ? i / 16384 % (LANE_LEVEL_MAX + 1) : i % 2;
-        const uint32_t row = process_words_new_row(words, level);
+        const uint32_t row = row_numbers_take(words, level);
         if (row == 0) {
             break;
         }

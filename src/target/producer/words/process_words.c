@@ -341,6 +341,32 @@ struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t c
     return found;
 }
 
+static struct free_rows *map_free_rows(const struct process_words *words)
+{
+    const uint64_t len_bytes = sizeof(struct free_rows);
+    const uint64_t offset = words_region_offset(words->entries_number) + FREE_ROWS_OFFSET;
+    void *at = words->entries_room != NULL ? words->entries_room + FREE_ROWS_OFFSET
+                                           : words_source_map(&words->source, offset, len_bytes);
+    return at != NULL && words_source_open_part(at, len_bytes) ? at : WORDS_NO_FREE_ROWS;
+}
+
+struct free_rows *process_words_open_free_rows(struct process_words *words)
+{
+    // Relaxed: the list was mapped before its address was stored, and stays.
+    struct free_rows *found = atomic_load_explicit(&words->free_rows, memory_order_relaxed);
+    if (found == NULL) {
+        const uint64_t blocked = signals_block(); // as in process_words_map
+        struct free_rows *fresh = map_free_rows(words);
+        // Another thread of ours, or a handler, may be as far: ours stays unused then.
+        found = atomic_compare_exchange_strong_explicit(&words->free_rows, &found, fresh,
+                                                        memory_order_relaxed, memory_order_relaxed)
+                    ? fresh
+                    : found;
+        signals_restore(blocked);
+    }
+    return found != WORDS_NO_FREE_ROWS ? found : NULL;
+}
+
 // Chunks of a process with little room: 3 MiB, for some 100,000 blocks.
 #define CHUNKS_LEAN 4u
 
@@ -349,6 +375,9 @@ void process_words_foresee(struct process_words *words)
     const uint32_t count = words->entries_room != NULL ? ENTRY_CHUNKS : CHUNKS_LEAN;
     for (uint32_t chunk = 0; chunk < count && process_words_are_open(words); chunk++) {
         (void)process_words_chunk(words, chunk); // what is missing then, is missing later
+    }
+    if (process_words_are_open(words)) {
+        (void)process_words_open_free_rows(words); // likewise
     }
 }
 
@@ -363,8 +392,8 @@ static void shrink_entries(struct process_words *words)
                              entry_chunk_bytes(chunk)); // refused, it stays reserved
         }
     }
-    (void)sys_munmap(words->entries_room + ENTRY_BYTES_ALL,
-                     sizeof(struct words_region) - ENTRY_BYTES_ALL); // likewise
+    const uint64_t used = FREE_ROWS_OFFSET + sizeof(struct free_rows);
+    (void)sys_munmap(words->entries_room + used, sizeof(struct words_region) - used); // likewise
 }
 
 // Give back what a region does not use.
@@ -437,37 +466,5 @@ void process_words_map_leanly(struct process_words *words, bool is_nested)
     shrink_entries(words);
     if (words_source_mapped(&words->source) != NULL) {
         shrink_mapping(words);
-    }
-}
-
-// Take a range of rows. Return its first number; 0: there are no more.
-static uint32_t take_range(struct process_words *words, uint32_t level)
-{
-    // Relaxed: a number orders nothing.
-    const uint32_t range =
-        atomic_load_explicit(&words->range_count, memory_order_relaxed) < WORD_RANGES
-            ? atomic_fetch_add_explicit(&words->range_count, 1, memory_order_relaxed)
-            : WORD_RANGES;
-    if (range >= WORD_RANGES) {
-        return 0;
-    }
-    atomic_store_explicit(words->range_levels + range, (uint8_t)level, memory_order_relaxed);
-    return range * WORD_RANGE_ROWS + (range == 0); // rows begin at 1
-}
-
-uint32_t process_words_new_row(struct process_words *words, uint32_t level)
-{
-    _Atomic uint32_t *next = words->next_rows + level;
-    uint32_t row = atomic_load_explicit(next, memory_order_relaxed);
-    for (;;) {
-        const bool is_in_range = row % WORD_RANGE_ROWS != 0;
-        const uint32_t taken = is_in_range ? row : take_range(words, level);
-        if (taken == 0 || taken >= WORD_ROW_MAX) {
-            return 0; // the last one stands for blocks whose row comes later
-        }
-        if (atomic_compare_exchange_weak_explicit(next, &row, taken + 1, memory_order_relaxed,
-                                                  memory_order_relaxed)) {
-            return taken;
-        }
     }
 }

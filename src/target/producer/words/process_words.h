@@ -30,6 +30,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "session/books/block_entries.h"
+#include "session/books/free_rows.h"
 #include "session/books/sampling_level.h"
 #include "target/producer/words/words_source.h"
 
@@ -57,6 +58,7 @@ struct process_words {
     uint32_t entries_number;            // of the region of entries
     char *entries_room;                 // its room; NULL: each chunk is mapped alone
     _Atomic(struct entry_bucket *) chunks[ENTRY_CHUNKS];
+    _Atomic(struct free_rows *) free_rows; // NULL: not mapped (yet); WORDS_NO_FREE_ROWS
     _Atomic uint64_t windows[WORDS_WINDOWS_MAX];
 };
 
@@ -84,10 +86,13 @@ struct words_region *process_words_map(struct process_words *words, uint64_t add
 // A chunk that is not mapped, and has no room of its own any more.
 #define WORDS_CHUNK_ALONE ((struct entry_bucket *)1)
 
+// A list of free numbers that cannot be mapped.
+#define WORDS_NO_FREE_ROWS ((struct free_rows *)1)
+
 // Return a chunk of entries, and map it first if necessary. NULL: it cannot be mapped.
 struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t chunk);
 
-// Map all chunks, because the program is about to forbid system calls.
+// Map all chunks and the list of free numbers, because the program is about to forbid system calls.
 void process_words_foresee(struct process_words *words);
 
 // Give back the room that no block uses (region_cut.h), because the program limits its address
@@ -95,8 +100,18 @@ void process_words_foresee(struct process_words *words);
 // too, unless the caller has interrupted a hook (`is_nested`): the parent may have been in it.
 void process_words_map_leanly(struct process_words *words, bool is_nested);
 
-// Return the next number of a row whose blocks are chosen at that level; 0: there are no more.
-uint32_t process_words_new_row(struct process_words *words, uint32_t level);
+// Map the list of numbers of rows that were given back. NULL: it cannot be mapped.
+struct free_rows *process_words_open_free_rows(struct process_words *words);
+
+// Return that list. NULL: there is none (yet).
+ALWAYS_INLINE struct free_rows *process_words_free_rows(struct process_words *words)
+{
+    const _Atomic uint8_t *gives = words->file->gives_rows + words->entries_number / WORDS_GROUP;
+    // Relaxed: it guards nothing.
+    return atomic_load_explicit(gives, memory_order_relaxed) != 0
+               ? process_words_open_free_rows(words)
+               : NULL;
+}
 
 ALWAYS_INLINE uint32_t process_words_row_level(const struct process_words *words, uint32_t row)
 {
