@@ -8,8 +8,13 @@ import pytest
 from cairn_run import CAIRN, Recording, environment, some_of
 from waiting import DEADLINE_SECONDS, wait_until
 
-PROGRAM = """#include <stdio.h>
+PROGRAM = """#if __has_include(<linux/filter.h>)
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#endif
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,15 +45,41 @@ static void after(void)
 {
     allocate(300, 50, 10);
 }
+static int confine(void)
+{
+#ifdef SECCOMP_RET_ALLOW
+    struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const struct sock_fprog filter = {1, &all};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+#else
+    return 0;
+#endif
+}
+/* Blocks of 1 MiB, until there is no more room. */
+static void take_all(void)
+{
+    int count = 0;
+    for (void **last = NULL, **next; (next = malloc(1 << 20)) != NULL; last = next, count++) {
+        *next = last;
+    }
+    printf("%d\\n", count);
+    exit(0);
+}
 int main(int argc, char **argv)
 {
     const rlim_t bytes = (rlim_t)atoi(argv[1]) << 20;
     const struct rlimit limit = {bytes, bytes};
     int status = -1;
-    if (argc > 2) {
+    if (argc > 2 && argv[argc - 1][0] == 'w') {
         (void)getchar();
     }
     before();
+    if (argc > 2 && argv[2][0] == 'c') {
+        if (!confine() || setrlimit(RLIMIT_AS, &limit) != 0) {
+            return 4;
+        }
+        take_all();
+    }
     if (setrlimit(RLIMIT_AS, &limit) != 0) {
         return 1;
     }
@@ -92,14 +123,14 @@ def fixture_programs(tmp_path_factory):
 
 def attach_and_run(command, path):
     """Let the waiting program begin when it is recorded."""
-    program = subprocess.Popen([*command, "wait"], stdin=subprocess.PIPE, env=environment())
+    program = subprocess.Popen([*command, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
     recorder = subprocess.Popen([CAIRN, "record", "-q", "-o", path, "-p", str(program.pid)], env=environment())
     try:
         wait_until(lambda: subprocess.run([CAIRN, "ctl", path, "status"], env=environment(), check=False,
                                           capture_output=True).returncode == 0, "the recorder's answer")
-        program.communicate(b"\n", timeout=DEADLINE_SECONDS)
+        output = program.communicate(b"\n", timeout=DEADLINE_SECONDS)[0]
         assert recorder.wait(DEADLINE_SECONDS) == 0
-        return program
+        return subprocess.CompletedProcess(command, program.returncode, output)
     finally:
         for process in (program, recorder):
             process.kill()
@@ -127,3 +158,23 @@ def test_a_limit_of_a_few_mib_loses_nothing(programs, scratch, way, above_mib):
             allocations, frees = found.get(name, (0, 0))
             found[name] = allocations + costs["allocations"], frees + costs["frees"]
     assert found == TRUTH
+
+
+@pytest.mark.parametrize("way", ["preloaded", "injected", "attached", "static", "static, attached"])
+def test_a_limit_behind_a_filter_leaves_most(programs, scratch, way):
+    """There cairn can give nothing back, so it does so before. Room for blocks without words stays."""
+    compiler, options, _ = WAYS[way]
+    command = [programs / compiler, "600", "confine"]
+    bare = subprocess.run(command, check=True, capture_output=True, timeout=60)
+    path = scratch / "confined.cairn"
+    if options is None:
+        run = attach_and_run(command, path)
+    else:
+        run = subprocess.run([CAIRN, "record", "-q", "-o", path, *options, "--", *command], env=environment(),
+                             check=False, capture_output=True, timeout=DEADLINE_SECONDS)
+    assert run.returncode == 0
+    assert int(bare.stdout) - 280 < int(run.stdout) <= int(bare.stdout)
+    recording = Recording(path, run)
+    recording.assert_whole()
+    blocks = [costs for costs, frames in recording.stacks() if "take_all" in [frame["function"] for frame in frames]]
+    assert sum(costs["allocations"] for costs in blocks) >= int(run.stdout)

@@ -30,6 +30,8 @@ static void foresee(void)
     }
     unwind_thread_foresee(t->unwind);
     process_words_foresee(&g_process->words);
+    // Behind the filter no room can be used, nor given back to a program that limits its addresses.
+    session_map_leanly(process_mapping());
 }
 
 bool confinement_begin(void)

@@ -367,20 +367,6 @@ struct free_rows *process_words_open_free_rows(struct process_words *words)
     return found != WORDS_NO_FREE_ROWS ? found : NULL;
 }
 
-// Chunks of a process with little room: 3 MiB, for some 100,000 blocks.
-#define CHUNKS_LEAN 4u
-
-void process_words_foresee(struct process_words *words)
-{
-    const uint32_t count = words->entries_room != NULL ? ENTRY_CHUNKS : CHUNKS_LEAN;
-    for (uint32_t chunk = 0; chunk < count && process_words_are_open(words); chunk++) {
-        (void)process_words_chunk(words, chunk); // what is missing then, is missing later
-    }
-    if (process_words_are_open(words)) {
-        (void)process_words_open_free_rows(words); // likewise
-    }
-}
-
 // Give back the room of chunks that no block has used.
 static void shrink_entries(struct process_words *words)
 {
@@ -437,7 +423,23 @@ static void unmap_inherited(const struct process_words *words)
     }
 }
 
-void process_words_map_leanly(struct process_words *words, bool is_nested)
+// Give back the room of a window but for `used` regions, and what these do not use.
+static void
+shrink_window(const struct process_words *words, uint64_t window, uint32_t used, bool cuts)
+{
+    char *room = window_room(window);
+    if (room == NULL) {
+        return;
+    }
+    forget_room(room); // the program may map something there, which a child keeps
+    (void)sys_munmap(room + used * sizeof(struct words_region), // likewise
+                     WINDOW_BYTES - used * sizeof(struct words_region));
+    for (uint32_t place = 0; cuts && place < used; place++) {
+        shrink_region(words, window, place);
+    }
+}
+
+static void map_leanly(struct process_words *words, bool is_nested, bool cuts)
 {
     if (!is_nested) {
         unmap_inherited(words);
@@ -452,19 +454,31 @@ void process_words_map_leanly(struct process_words *words, bool is_nested)
     for (uint32_t i = 0; i < WORDS_WINDOWS_MAX; i++) {
         const uint64_t window = atomic_load_explicit(words->windows + i, memory_order_relaxed);
         const uint32_t used = left < WORDS_GROUP ? left : WORDS_GROUP;
-        char *room = window_room(window);
-        if (room != NULL) {
-            forget_room(room); // the program may map something there, which a child keeps
-            (void)sys_munmap(room + used * sizeof(struct words_region), // likewise
-                             WINDOW_BYTES - used * sizeof(struct words_region));
-        }
-        for (uint32_t place = 0; room != NULL && place < used; place++) {
-            shrink_region(words, window, place);
-        }
+        shrink_window(words, window, used, cuts);
         left -= used;
     }
     shrink_entries(words);
     if (words_source_mapped(&words->source) != NULL) {
         shrink_mapping(words);
     }
+}
+
+void process_words_map_leanly(struct process_words *words, bool is_nested)
+{
+    map_leanly(words, is_nested, true);
+}
+
+// Chunks of a process with little room: 3 MiB, for some 100,000 blocks.
+#define CHUNKS_LEAN 4u
+
+void process_words_foresee(struct process_words *words)
+{
+    const uint32_t count = words->entries_room != NULL ? ENTRY_CHUNKS : CHUNKS_LEAN;
+    for (uint32_t chunk = 0; chunk < count && process_words_are_open(words); chunk++) {
+        (void)process_words_chunk(words, chunk); // what is missing then, is missing later
+    }
+    if (process_words_are_open(words)) {
+        (void)process_words_open_free_rows(words); // likewise
+    }
+    map_leanly(words, true, false);
 }

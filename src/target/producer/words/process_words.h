@@ -92,7 +92,8 @@ struct words_region *process_words_map(struct process_words *words, uint64_t add
 // Return a chunk of entries, and map it first if necessary. NULL: it cannot be mapped.
 struct entry_bucket *process_words_chunk(struct process_words *words, uint32_t chunk);
 
-// Map all chunks and the list of free numbers, because the program is about to forbid system calls.
+// Map all chunks and the list of free numbers, because the program is about to forbid system calls,
+// and give back the room of regions, which cannot be used any more.
 void process_words_foresee(struct process_words *words);
 
 // Give back the room that no block uses (region_cut.h), because the program limits its address
