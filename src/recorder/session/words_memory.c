@@ -48,14 +48,20 @@ uint64_t words_memory_bytes(struct words_memory *memory,
                             uint64_t from_bytes,
                             uint64_t now_ns)
 {
+    if (now_ns < memory->next_ns) {
+        return memory->bytes;
+    }
+    const uint64_t began_ns = clock_thread_cpu_ns();
     struct stat file;
-    if (now_ns < memory->next_ns || fstat(session->memfd, &file) != 0) {
+    if (fstat(session->memfd, &file) != 0) {
         return memory->bytes;
     }
     const uint64_t all_bytes = (uint64_t)file.st_blocks * STAT_BYTES;
     memory->bytes =
         all_bytes < from_bytes ? all_bytes : excess_u64(all_bytes, bytes_of_lanes(session));
+    // Of the processor's time: on a busy machine, where a reading may be interrupted for long, the
+    // next one must not be as much later.
     memory->next_ns =
-        now_ns + max_u64(INTERVAL_NS, SHARE * excess_u64(clock_monotonic_ns(), now_ns));
+        now_ns + max_u64(INTERVAL_NS, SHARE * excess_u64(clock_thread_cpu_ns(), began_ns));
     return memory->bytes;
 }

@@ -4,7 +4,7 @@
 // The kernel counts the pages of the session's file. Those of the lanes are subtracted: they are
 // looked up in each lane that is in use. The header and the slots count as words. One reading costs
 // a system call, and one for each lane if there may be so many words that it matters; so it is
-// taken every 8 ms, and never for more than a 32nd of the time.
+// taken every 8 ms, and never for more than a 32nd of a processor.
 //
 // Trust: a program that clears the bits of its lanes makes the recorder choose blocks too early.
 // Context: H, the recorder's main thread.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// resident ROUNDS STACKS BLOCKS: keeps BLOCKS blocks of 64 bytes alive, then allocates and frees
-// ROUNDS blocks over STACKS distinct stacks, and prints its resident memory in KiB. For tests of
-// the overhead of recording.
+// resident ROUNDS STACKS BLOCKS [BURST]: keeps BLOCKS blocks of 64 bytes alive, then allocates and
+// frees ROUNDS blocks over STACKS distinct stacks, and prints its resident memory in KiB. It pauses
+// for half a millisecond after each BURST blocks, if that is given. For tests of the overhead of
+// recording.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,14 +44,18 @@ static long resident_kib(void)
 
 int main(int count, char **arguments)
 {
-    if (count != 4) {
+    if (count != 4 && count != 5) {
         return 2;
     }
     const unsigned long rounds = strtoul(arguments[1], NULL, 10);
     const unsigned long stacks = strtoul(arguments[2], NULL, 10);
     const unsigned long blocks = strtoul(arguments[3], NULL, 10);
+    const unsigned long burst = count == 5 ? strtoul(arguments[4], NULL, 10) : blocks + 1;
     for (unsigned long i = 0; i < blocks; i++) {
         memset(malloc(64), 1, 64);
+        if ((i + 1) % burst == 0) {
+            (void)usleep(500);
+        }
     }
     for (unsigned long i = 0; i < rounds; i++) {
         descend(i % stacks, 24);
