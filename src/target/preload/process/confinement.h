@@ -4,9 +4,10 @@
 // The hooks of the calls that install one use it (exports/confinement_hooks.c, the agent's). A
 // filter may kill for any system call that the program does not make itself, so from the moment
 // before on none is made (sys_forbid). A thread without events gets its lane before, because later
-// it could not (guard_prepare). The calling thread learns what it may need of its stack.
+// it could not (guard_prepare). The calling thread learns what it may need of its stack, and room
+// that is not in use is given back.
 //
-// Context: T, any caller; makes no system call. Failure: none.
+// Context: T, any caller; makes system calls only before it forbids them. Failure: none.
 #pragma once
 
 #include <stdbool.h>
