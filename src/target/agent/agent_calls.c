@@ -319,8 +319,8 @@ uint64_t agent_on_confinement(struct agent_call *call, enum agent_hook hook)
     if (UNLIKELY(exec != AGENT_SYSCALL)) {
         return execute(call, a + 1, exec); // not 0, because it has failed
     }
-    const bool confines =
-        hook == AGENT_PRCTL ? confinement_is_prctl(a[0]) : confinement_is_syscall(a[0], a[1]);
+    const bool confines = hook == AGENT_PRCTL ? confinement_is_prctl(a[0], a[1], a[2])
+                                              : confinement_is_syscall(a[0], a[1], a[2], a[3]);
     if (LIKELY(!confines) || !agent_is_enabled()) {
         call->patch = original;
         return 0;

@@ -103,7 +103,7 @@ static NOINLINE long move_by_syscall(long number, long a, long b)
 
 EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-    if (UNLIKELY(confinement_is_prctl((uint64_t)option))) {
+    if (UNLIKELY(confinement_is_prctl((uint64_t)option, a, b))) {
         return confine_by_prctl(option, a, b, c, d);
     }
     return g_real_process.prctl(option, a, b, c, d);
@@ -116,7 +116,7 @@ static bool takes_files_away(long number)
 
 EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    if (UNLIKELY(confinement_is_syscall((uint64_t)number, (uint64_t)a))) {
+    if (UNLIKELY(confinement_is_syscall((uint64_t)number, (uint64_t)a, (uint64_t)b, (uint64_t)c))) {
         return confine_by_syscall(number, a, b, c);
     }
     if (UNLIKELY(takes_files_away(number))) {

@@ -10,16 +10,19 @@
 #include "target/preload/process/thread_state.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
-bool confinement_is_prctl(uint64_t option)
+bool confinement_is_prctl(uint64_t option, uint64_t mode, uint64_t filter)
 {
-    return (uint32_t)option == PR_SET_SECCOMP; // an int
+    // An int. The kernel refuses a filter at 0: programs ask so whether it has filters.
+    return (uint32_t)option == PR_SET_SECCOMP && (mode != SECCOMP_MODE_FILTER || filter != 0);
 }
 
-bool confinement_is_syscall(uint64_t number, uint64_t a)
+bool confinement_is_syscall(uint64_t number, uint64_t a, uint64_t b, uint64_t c)
 {
-    // An unsigned int; the other operations only ask.
-    return number == SYS_prctl ? confinement_is_prctl(a)
-                               : number == SYS_seccomp && (uint32_t)a <= SECCOMP_SET_MODE_FILTER;
+    // An unsigned int; the other operations only ask, and so does a filter at 0.
+    return number == SYS_prctl
+               ? confinement_is_prctl(a, b, c)
+               : number == SYS_seccomp && ((uint32_t)a == SECCOMP_SET_MODE_STRICT ||
+                                           ((uint32_t)a == SECCOMP_SET_MODE_FILTER && c != 0));
 }
 
 static void foresee(void)

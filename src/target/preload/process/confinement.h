@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Return whether prctl(option, ...) or syscall(number, a, ...) would install one.
-bool confinement_is_prctl(uint64_t option);
-bool confinement_is_syscall(uint64_t number, uint64_t a);
+// Return whether prctl(option, mode, filter) or syscall(number, a, b, c) may install one.
+bool confinement_is_prctl(uint64_t option, uint64_t mode, uint64_t filter);
+bool confinement_is_syscall(uint64_t number, uint64_t a, uint64_t b, uint64_t c);
 
 // Forbid system calls, just before the call. Return whether they were forbidden.
 bool confinement_begin(void);
