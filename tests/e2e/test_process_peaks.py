@@ -17,6 +17,7 @@ from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, environment, some_of
 BASE = 100 * 10_000
 BURST = 400 * 10_000
 ENDS = ["exit", "kill", "exec", "vfork", "spawn"]
+ATTEMPTS = 3  # of a bound without a burst: one run in some hundred on a busy machine has one more in it
 
 
 def assert_peak(recording, truth, processes):
@@ -29,8 +30,11 @@ def assert_peak(recording, truth, processes):
 @pytest.mark.parametrize("word", ENDS)
 def test_one_after_the_other(record, word):
     rounds = 20
-    recording = record(PROGRAMS / "process_tree", rounds, word)
-    assert_peak(recording, BASE + BURST, 1 + rounds)
+    for _ in range(ATTEMPTS):
+        recording = record(PROGRAMS / "process_tree", rounds, word)
+        assert_peak(recording, BASE + BURST, 1 + rounds)
+        if recording.totals["peak_error_bytes"] < BURST:
+            break
     # Independent of order: each child's burst, in both images of a child that executes another
     # program, and the parent's burst after it.
     bursts = 3 if word == "exec" else 2
