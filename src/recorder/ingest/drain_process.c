@@ -150,8 +150,7 @@ end_error_ms(const struct drain *drain, const struct drain_process *process, uin
     return excess_u64(process->dead_ms, end_ms);
 }
 
-// This machine's. Only a process that maps the same pages several times has more, of which its
-// samples tell.
+// This machine's. Only a process that maps the same pages several times has more: its samples tell.
 static uint64_t memory_bytes(void)
 {
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
