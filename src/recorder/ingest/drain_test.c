@@ -55,30 +55,6 @@ static void *work(void *argument)
     return NULL;
 }
 
-struct clock {
-    struct session_header *session;
-    _Atomic bool is_over;
-};
-
-// As the recorder's does, the clock runs by itself: a pass over full lanes may take longer on a
-// busy machine than threads wait for a clock that stands still.
-static void *run_clock(void *argument)
-{
-    struct clock *clock = argument;
-    while (!atomic_load(&clock->is_over)) {
-        atomic_fetch_add(&clock->session->clock_ms, 1);
-        clock_sleep_ns(NS_PER_MS);
-    }
-    return NULL;
-}
-
-static void pass_beside_clock(struct fixture *f)
-{
-    drain_find_dead(&f->on.drain);
-    f->clock_ms = atomic_fetch_add(&f->on.session.header->clock_ms, 1) + 1;
-    pass_now(f);
-}
-
 static void everything_that_threads_write_is_booked(void **state)
 {
     (void)state;
@@ -86,10 +62,8 @@ static void everything_that_threads_write_is_booked(void **state)
     open_fixture(&f);
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
-    pthread_t ticking;
-    static struct clock clock;
-    clock.session = f.on.session.header;
-    assert_int_equal(pthread_create(&ticking, NULL, run_clock, &clock), 0);
+    static struct test_clock clock;
+    begin_test_clock(&clock, &f);
     uint32_t process = join(&f, (uint32_t)getpid(), 0);
     pthread_barrier_t opened;
     assert_int_equal(pthread_barrier_init(&opened, NULL, THREADS), 0);
@@ -107,8 +81,7 @@ static void everything_that_threads_write_is_booked(void **state)
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    atomic_store(&clock.is_over, true);
-    assert_int_equal(pthread_join(ticking, NULL), 0);
+    end_test_clock(&clock);
     assert_int_equal(pthread_barrier_destroy(&opened), 0);
     assert_int_equal(f.on.aggregator.totals.sums.allocations, THREADS * THREAD_PAIRS);
     assert_int_equal(f.on.aggregator.totals.sums.frees, THREADS * THREAD_PAIRS / 10 * 9);
