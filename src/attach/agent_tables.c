@@ -4,14 +4,13 @@
 #include <elf.h>
 #include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "attach/agent_bytes.h"
 #include "attach/attach_plan.h"
 #include "base/compiler.h"
+#include "host/os/proc_file.h"
 #include "host/text/proc_text.h"
 #include "inject/process/loader_list.h"
 #include "inject/process/proc_files.h"
@@ -89,11 +88,8 @@ static uint32_t flags_of_library(const struct attach *attach, const struct targe
 static bool was_loader_executed(const struct target_process *target,
                                 const struct target_module *program)
 {
-    char link[64];
     char path[PATH_MAX];
-    (void)snprintf(link, sizeof(link), "/proc/%d/exe", target->live_tid); // fits
-    const ssize_t len = readlink(link, path, sizeof(path) - 1);
-    path[len > 0 ? len : 0] = '\0';
+    (void)proc_file_executable(target->live_tid, path); // else no module is it
     for (size_t i = 0; i < target->modules.len; i++) {
         const struct target_module *module = target->modules.items + i;
         if (strcmp(target_process_path(target, module->path), path) == 0) {

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,6 +18,7 @@
 
 #include "aggregate/aggregator_process.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 #include "host/text/format.h"
 #include "recorder/aside/aside.h"
 #include "recorder/processes/pid_lookup.h"
@@ -173,11 +173,8 @@ static void image_look_free(void *context)
 static void look_at_image(void *context)
 {
     struct image_look *look = context;
-    char link[64];
     look->may_map = pid_lookup_may_map(look->pid, look->session_memory);
-    (void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)look->pid); // fits
-    const ssize_t len = readlink(link, look->program, sizeof(look->program) - 1);
-    look->program[len > 0 ? len : 0] = '\0';
+    (void)proc_file_executable(look->pid, look->program);
 }
 
 // Whether an exec of the process is known by a note.

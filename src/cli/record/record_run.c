@@ -233,12 +233,8 @@ static int end_as(int wait_status)
 // Return the path of the first process that runs, for the default name of the file.
 static const char *executable_of(const struct record_settings *settings, char path[static PATH_MAX])
 {
-    char link[64];
-    (void)snprintf(link, sizeof(link), "/proc/%d/exe",
-                   (int)proc_file_living((pid_t)settings->recorder.attach_pids[0])); // fits
-    const ssize_t len = readlink(link, path, PATH_MAX - 1);
-    path[len > 0 ? len : 0] = '\0';
-    return len > 0 ? path : "process";
+    const pid_t pid = proc_file_living((pid_t)settings->recorder.attach_pids[0]);
+    return proc_file_executable(pid, path) ? path : "process";
 }
 
 // Return the number in a variable, for tests of cairn itself; 0: it has none.

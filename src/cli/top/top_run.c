@@ -22,6 +22,7 @@
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
 #include "host/os/new_file.h"
+#include "host/os/proc_file.h"
 #include "host/text/number.h"
 #include "recorder/control/control_client.h"
 
@@ -320,18 +321,15 @@ static MUST_USE enum err open_pid(struct top_run *run,
                                   struct err_info *info)
 {
     char name[16];
-    char link[40];
     char path[PATH_MAX];
-    (void)snprintf(name, sizeof(name), "%" PRIu32, options->pid);              // fits
-    (void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", options->pid); // fits
+    (void)snprintf(name, sizeof(name), "%" PRIu32, options->pid); // fits
     const enum err found = find_recorder(run, name, info);
     if (found != ERR_NOT_FOUND) {
         return found;
     }
-    const ssize_t len = readlink(link, path, sizeof(path) - 1);
-    path[len > 0 ? len : 0] = '\0';
+    const bool is_known = proc_file_executable((pid_t)options->pid, path);
     *info = (struct err_info){0};
-    return start_recorder(run, options, len > 0 ? path : "process", status, info);
+    return start_recorder(run, options, is_known ? path : "process", status, info);
 }
 
 enum err top_run_open(struct top_run *run,

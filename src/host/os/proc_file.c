@@ -32,6 +32,15 @@ int proc_file_open(pid_t pid, const char *name)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+bool proc_file_executable(pid_t pid, char path[static PATH_MAX])
+{
+    char link[64];
+    (void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid); // fits
+    const ssize_t len = readlink(link, path, PATH_MAX - 1);
+    path[len > 0 ? len : 0] = '\0';
+    return len > 0;
+}
+
 enum err proc_file_watch(pid_t pid, int *out_fd, struct err_info *info)
 {
     const int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -5,6 +5,7 @@
 // Context: H.
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,10 @@ bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf
 
 // Open /proc/PID/NAME for reading. -1, with errno: it cannot be opened. The caller closes it.
 int proc_file_open(pid_t pid, const char *name);
+
+// Write the path of the program that a process executes. False: it has ended, or may not be asked;
+// the path is empty.
+bool proc_file_executable(pid_t pid, char path[static PATH_MAX]);
 
 // Open a descriptor that tells of the end of a process. ERR_NOT_FOUND: it has ended. The caller
 // closes it.
