@@ -25,6 +25,13 @@ uint64_t memory_limit_of(const char *proc_cgroup, const char *cgroup_root, uint6
     return limit;
 }
 
+uint64_t memory_of_machine(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
+}
+
 // A short run asks at its start and at its end, and the answer takes twenty system calls.
 static _Atomic uint64_t last_limit;
 static _Atomic uint64_t last_ns;
@@ -36,11 +43,8 @@ uint64_t memory_limit_here(void)
     if (known != 0 && now_ns - atomic_load(&last_ns) < NS_PER_S) {
         return known;
     }
-    const long pages = sysconf(_SC_PHYS_PAGES);
-    const long page_bytes = sysconf(_SC_PAGESIZE);
-    const uint64_t machine_bytes =
-        pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
-    const uint64_t limit = memory_limit_of("/proc/self/cgroup", "/sys/fs/cgroup", machine_bytes);
+    const uint64_t limit =
+        memory_limit_of("/proc/self/cgroup", "/sys/fs/cgroup", memory_of_machine());
     atomic_store(&last_ns, now_ns);
     atomic_store(&last_limit, limit);
     return limit;

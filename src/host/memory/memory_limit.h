@@ -13,5 +13,8 @@
 // the hierarchies (/sys/fs/cgroup), `machine_bytes` the memory of the machine.
 uint64_t memory_limit_of(const char *proc_cgroup, const char *cgroup_root, uint64_t machine_bytes);
 
+// Return the memory of this machine; UINT64_MAX: it is not known.
+uint64_t memory_of_machine(void);
+
 // Return the limit of this process on this machine.
 uint64_t memory_limit_here(void);

@@ -13,6 +13,7 @@
 #include "aggregate/books/aggregator_book.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/memory/memory_limit.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "recorder/ingest/drain_books.h"
@@ -150,12 +151,6 @@ end_error_ms(const struct drain *drain, const struct drain_process *process, uin
     return excess_u64(process->dead_ms, end_ms);
 }
 
-// This machine's. Only a process that maps the same pages several times has more: its samples tell.
-static uint64_t memory_bytes(void)
-{
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 // Samples miss the peak of a short life. The process itself noted the kernel's figure as it exited,
 // unless a false one stands there: a program may overwrite it.
 static void note_peak(const struct drain *drain, uint32_t slot)
@@ -166,7 +161,10 @@ static void note_peak(const struct drain *drain, uint32_t slot)
     const uint64_t exit_kib = atomic_load_explicit(&notes->exit_rss_kib, memory_order_relaxed);
     struct rec_process *record = &drain->processes[slot].aggregator->record;
     const uint64_t exit_bytes = exit_kib << 10;
-    if (exit_kib > joined_kib && exit_bytes >> 10 == exit_kib && exit_bytes <= memory_bytes()) {
+    // Only a process that maps the same pages several times has more than the machine: its samples
+    // tell.
+    if (exit_kib > joined_kib && exit_bytes >> 10 == exit_kib &&
+        exit_bytes <= memory_of_machine()) {
         record->peak_rss_bytes = max_u64(record->peak_rss_bytes, exit_bytes);
     }
 }

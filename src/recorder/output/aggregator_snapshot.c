@@ -13,6 +13,7 @@
 #include "aggregate/books/book_blocks.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/memory/memory_limit.h"
 #include "host/os/file.h"
 #include "host/text/strbuf.h"
 #include "recorder/output/snapshot_counters.h"
@@ -70,7 +71,7 @@ static enum err fill_meta(struct aggregator *aggregator,
         .max_frames = facts->max_frames,
         .start_unix_ns = facts->start_unix_ns,
         .runtime_ms = runtime_ms_of(aggregator, facts),
-        .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+        .memory_bytes = memory_of_machine(),
         .checkpoint_count = facts->checkpoint_count,
         .checkpoint_interval_ms = facts->checkpoint_interval_ms,
         .libc = aggregator->libc,
