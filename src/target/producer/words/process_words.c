@@ -315,14 +315,18 @@ use_chunk(struct process_words *words, uint32_t chunk, struct entry_bucket *foun
         struct entry_bucket *before = found;
         struct entry_bucket *fresh =
             map_chunk(words, chunk, found == WORDS_CHUNK_ALONE || words->entries_room == NULL);
-        if (fresh == NULL) { // the room may have been given back meanwhile: shrink_entries
-            found = atomic_load_explicit(words->chunks + chunk, memory_order_relaxed);
+        if (fresh != NULL) {
+            if (atomic_compare_exchange_strong_explicit(words->chunks + chunk, &found, fresh,
+                                                        memory_order_relaxed,
+                                                        memory_order_relaxed)) {
+                return fresh;
+            }
+            continue;
         }
-        if (fresh == NULL ? found == before
-                          : atomic_compare_exchange_strong_explicit(words->chunks + chunk, &found,
-                                                                    fresh, memory_order_relaxed,
-                                                                    memory_order_relaxed)) {
-            return fresh;
+        // The room may have been given back meanwhile: shrink_entries.
+        found = atomic_load_explicit(words->chunks + chunk, memory_order_relaxed);
+        if (found == before) {
+            return NULL;
         }
     }
     return found;
