@@ -30,13 +30,6 @@ enum {
     PLACE_BYTES = 8192,
 };
 
-struct sums {
-    _Atomic uint64_t allocations;
-    _Atomic uint64_t allocated_bytes;
-    _Atomic uint64_t frees;
-    _Atomic uint64_t freed_bytes;
-};
-
 struct place {
     pthread_mutex_t lock;
     uint64_t size_bytes; // 0: free
@@ -50,7 +43,7 @@ struct world {
     struct process_words *words;
     uint32_t thread_count;
     struct place places[BLOCKS];
-    struct sums truth[THREADS_MAX][STACKS];
+    struct test_sums truth[THREADS_MAX][STACKS];
     _Atomic int64_t live_bytes;
     _Atomic int64_t peak_bytes;
     _Atomic uint32_t running;
@@ -64,11 +57,6 @@ struct player {
     uint32_t number;
     uint64_t random;
 };
-
-static long open_again(const void *context)
-{
-    return dup(((const struct session *)context)->memfd);
-}
 
 static uint64_t draw(struct player *p)
 {
@@ -90,19 +78,17 @@ static void make(struct player *p, struct place *place, uint64_t address)
     place->size_bytes = draw(p) % 16 == 0 ? 1 + draw(p) % PLACE_BYTES : 1 + draw(p) % 300;
     place->owner = p->number;
     place->slot = (uint32_t)(draw(p) % STACKS);
-    struct sums *truth = &w->truth[place->owner][place->slot];
+    struct test_sums *truth = &w->truth[place->owner][place->slot];
     assert_true(lane_allocate(&p->producer, address, place->size_bytes, place->slot));
-    atomic_fetch_add(&truth->allocations, 1);
-    atomic_fetch_add(&truth->allocated_bytes, place->size_bytes);
+    test_sums_allocate(truth, place->size_bytes);
     change_live(w, (int64_t)place->size_bytes);
 }
 
 static void drop(struct player *p, struct place *place, uint64_t address)
 {
-    struct sums *truth = &p->world->truth[place->owner][place->slot];
+    struct test_sums *truth = &p->world->truth[place->owner][place->slot];
     assert_true(lane_free(&p->producer, address));
-    atomic_fetch_add(&truth->frees, 1);
-    atomic_fetch_add(&truth->freed_bytes, place->size_bytes);
+    test_sums_free(truth, place->size_bytes);
     change_live(p->world, -(int64_t)place->size_bytes);
     place->size_bytes = 0;
 }
@@ -161,11 +147,8 @@ static void open_world(struct world *w, uint32_t threads)
     w->f = (struct fixture){.clock_ms = 1};
     test_session_open(&w->f.on, SESSION_FOLLOW_CHILDREN);
     w->process = join(&w->f, (uint32_t)getpid(), 0);
-    w->words = process_words_new();
+    w->words = test_session_open_words(&w->f.on);
     assert_non_null(w->words);
-    const struct words_source source = {
-        .base = SESSION_WORDS_OFFSET, .open = open_again, .context = &w->f.on.session};
-    assert_int_equal(process_words_open(w->words, &source, 1, NULL), ERR_OK);
     for (uint32_t i = 0; i < BLOCKS; i++) {
         assert_int_equal(pthread_mutex_init(&w->places[i].lock, NULL), 0);
     }
@@ -224,11 +207,8 @@ static void assert_rows(const struct world *w)
         const struct rec_row *row = table->rows.items + r;
         const uint64_t of =
             a->stacks.frames.items[a->stacks.nodes.items[row->node].frame].offset - 0x1000;
-        const struct sums *truth = &w->truth[of / STACKS][of % STACKS];
-        assert_int_equal(row->allocations, truth->allocations);
-        assert_int_equal(row->allocated_bytes, truth->allocated_bytes);
-        assert_int_equal(row->frees, truth->frees);
-        assert_int_equal(row->freed_bytes, truth->freed_bytes);
+        const struct test_sums *truth = &w->truth[of / STACKS][of % STACKS];
+        assert_row_has(row, truth);
         allocations += row->allocations;
     }
     assert_int_equal(allocations, expected);
@@ -379,7 +359,7 @@ static const uint64_t g_sizes[] = {100, 1000, 8000, 16 << 20};
 
 static void allocate_at(struct player *p, uint64_t address, uint32_t kind)
 {
-    struct sums *truth = &p->world->truth[0][kind];
+    struct test_sums *truth = &p->world->truth[0][kind];
     assert_true(lane_allocate(&p->producer, address, g_sizes[kind], kind));
     truth->allocations++;
     truth->allocated_bytes += g_sizes[kind];

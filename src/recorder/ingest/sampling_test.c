@@ -167,11 +167,6 @@ static uint64_t address_of(const struct fixture *f, const struct block *block)
     return ((uint64_t)(1 + block->lane * KINDS + block->kind) << 40) + block->address * step;
 }
 
-static long open_again(const void *context)
-{
-    return dup(((const struct session *)context)->memfd);
-}
-
 static void open_lane(struct fixture *f, uint32_t process, uint32_t number, uint64_t seed)
 {
     struct lane_producer *p = f->lanes + number;
@@ -202,11 +197,8 @@ static void open_fixture(struct fixture *f, uint64_t seed, const struct stream *
     f->on.session.header->sample_bytes = stream->sample_bytes;
     f->on.aggregator.sample_bytes = stream->sample_bytes;
     const uint32_t process = test_session_add_process(&f->on);
-    f->words = process_words_new();
+    f->words = test_session_open_words(&f->on);
     assert_non_null(f->words);
-    const struct words_source source = {
-        .base = SESSION_WORDS_OFFSET, .open = open_again, .context = &f->on.session};
-    assert_int_equal(process_words_open(f->words, &source, 1, NULL), ERR_OK);
     for (uint32_t i = 0; i < stream->lane_count; i++) {
         open_lane(f, process, i, seed);
     }

@@ -111,6 +111,34 @@ static inline void pass(struct fixture *f)
     pass_now(f);
 }
 
+// What threads did with a stack, and its row must have.
+struct test_sums {
+    _Atomic uint64_t allocations;
+    _Atomic uint64_t allocated_bytes;
+    _Atomic uint64_t frees;
+    _Atomic uint64_t freed_bytes;
+};
+
+static inline void test_sums_allocate(struct test_sums *sums, uint64_t size_bytes)
+{
+    atomic_fetch_add(&sums->allocations, 1);
+    atomic_fetch_add(&sums->allocated_bytes, size_bytes);
+}
+
+static inline void test_sums_free(struct test_sums *sums, uint64_t size_bytes)
+{
+    atomic_fetch_add(&sums->frees, 1);
+    atomic_fetch_add(&sums->freed_bytes, size_bytes);
+}
+
+static inline void assert_row_has(const struct rec_row *row, const struct test_sums *sums)
+{
+    assert_int_equal(row->allocations, sums->allocations);
+    assert_int_equal(row->allocated_bytes, sums->allocated_bytes);
+    assert_int_equal(row->frees, sums->frees);
+    assert_int_equal(row->freed_bytes, sums->freed_bytes);
+}
+
 struct test_clock {
     struct session_header *session;
     pthread_t thread;

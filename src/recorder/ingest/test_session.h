@@ -17,6 +17,7 @@
 #include "recorder/session/session_create.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/session_join.h"
+#include "target/producer/words/process_words.h"
 
 struct test_session {
     struct session session;
@@ -79,4 +80,18 @@ static inline void test_session_define_stacks(struct lane_producer *p, uint32_t 
         lane_producer_advance(p, lane_stack_words(1));
     }
     lane_producer_publish(p);
+}
+
+static inline long test_session_open_again(const void *session)
+{
+    return dup(((const struct session *)session)->memfd);
+}
+
+// Open the words of the process of number 1. NULL: they cannot be opened.
+static inline struct process_words *test_session_open_words(const struct test_session *t)
+{
+    struct process_words *words = process_words_new();
+    const struct words_source source = {
+        .base = SESSION_WORDS_OFFSET, .open = test_session_open_again, .context = &t->session};
+    return words != NULL && process_words_open(words, &source, 1, NULL) == ERR_OK ? words : NULL;
 }

@@ -33,13 +33,6 @@ enum {
     UNDER_WAY = 2 * LANE_RING_BYTES_MAX / 64,
 };
 
-struct sums {
-    _Atomic uint64_t allocations;
-    _Atomic uint64_t allocated_bytes;
-    _Atomic uint64_t frees;
-    _Atomic uint64_t freed_bytes;
-};
-
 struct place {
     pthread_mutex_t lock;
     uint64_t size_bytes; // 0: free
@@ -52,7 +45,7 @@ struct world {
     uint32_t process;
     struct process_words *words;
     struct place places[BLOCKS];
-    struct sums truth[THREADS][STACKS];
+    struct test_sums truth[THREADS][STACKS];
     _Atomic uint32_t running;
     _Atomic uint32_t definitions;
 };
@@ -66,21 +59,13 @@ struct player {
     uint64_t random;
 };
 
-static long open_again(const void *context)
-{
-    return dup(((const struct session *)context)->memfd);
-}
-
 static void open_world(struct world *w)
 {
     *w = (struct world){.f = {.clock_ms = 1}};
     test_session_open(&w->f.on, SESSION_FOLLOW_CHILDREN);
     w->process = join(&w->f, (uint32_t)getpid(), 0);
-    w->words = process_words_new();
+    w->words = test_session_open_words(&w->f.on);
     assert_non_null(w->words);
-    const struct words_source source = {
-        .base = SESSION_WORDS_OFFSET, .open = open_again, .context = &w->f.on.session};
-    assert_int_equal(process_words_open(w->words, &source, 1, NULL), ERR_OK);
     for (uint32_t i = 0; i < BLOCKS; i++) {
         assert_int_equal(pthread_mutex_init(&w->places[i].lock, NULL), 0);
     }
@@ -132,21 +117,19 @@ static uint64_t address_of(uint32_t at)
 static void make(struct player *p, uint32_t at, uint32_t stack, uint64_t size_bytes)
 {
     struct place *place = p->world->places + at;
-    struct sums *truth = &p->world->truth[p->number][stack];
+    struct test_sums *truth = &p->world->truth[p->number][stack];
     const uint32_t slot = slot_of(p, stack);
     *place = (struct place){place->lock, size_bytes, p->number, stack};
     assert_true(lane_allocate(&p->producer, address_of(at), size_bytes, slot));
-    atomic_fetch_add(&truth->allocations, 1);
-    atomic_fetch_add(&truth->allocated_bytes, size_bytes);
+    test_sums_allocate(truth, size_bytes);
 }
 
 static void drop(struct player *p, uint32_t at)
 {
     struct place *place = p->world->places + at;
-    struct sums *truth = &p->world->truth[place->owner][place->stack];
+    struct test_sums *truth = &p->world->truth[place->owner][place->stack];
     assert_true(lane_free(&p->producer, address_of(at)));
-    atomic_fetch_add(&truth->frees, 1);
-    atomic_fetch_add(&truth->freed_bytes, place->size_bytes);
+    test_sums_free(truth, place->size_bytes);
     place->size_bytes = 0;
 }
 
@@ -198,11 +181,8 @@ static void assert_rows(struct world *w)
         const struct rec_row *row = a->totals.rows.rows.items + r;
         const uint64_t of =
             a->stacks.frames.items[a->stacks.nodes.items[row->node].frame].offset - FRAMES_AT;
-        const struct sums *truth = &w->truth[of / STACKS][of % STACKS];
-        assert_int_equal(row->allocations, truth->allocations);
-        assert_int_equal(row->allocated_bytes, truth->allocated_bytes);
-        assert_int_equal(row->frees, truth->frees);
-        assert_int_equal(row->freed_bytes, truth->freed_bytes);
+        const struct test_sums *truth = &w->truth[of / STACKS][of % STACKS];
+        assert_row_has(row, truth);
         allocations += row->allocations;
     }
     assert_int_equal(allocations, a->totals.sums.allocations);

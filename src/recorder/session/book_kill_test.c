@@ -62,11 +62,6 @@ struct fixture {
     uint32_t rows[1024];
 };
 
-static long open_again(const void *context)
-{
-    return dup(((const struct session *)context)->memfd);
-}
-
 static void add_cells(const uint64_t *cells, uint32_t count, uint64_t *blocks, uint64_t *bytes)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -146,10 +141,8 @@ static void choose_rows(uint32_t *rows)
 // A forked child has no words of its parent's, so the thread begins its book here.
 static bool open_book(struct fixture *f)
 {
-    struct process_words *words = process_words_new();
-    const struct words_source source = {
-        .base = SESSION_WORDS_OFFSET, .open = open_again, .context = &f->on.session};
-    if (words == NULL || process_words_open(words, &source, 1, NULL) != ERR_OK) {
+    struct process_words *words = test_session_open_words(&f->on);
+    if (words == NULL) {
         return false;
     }
     book_begin(&f->lane, words, f->rows);

@@ -47,21 +47,13 @@ static inline void test_lanes_open_lane(struct test_lanes *f, uint32_t process, 
     lane_producer_publish(p);
 }
 
-static inline long test_lanes_open_again(const void *session)
-{
-    return dup(((const struct session *)session)->memfd);
-}
-
 static inline void test_lanes_open(struct test_lanes *f, uint32_t lane_count)
 {
     *f = (struct test_lanes){.clock_ms = 5};
     test_session_open(&f->on, SESSION_FOLLOW_CHILDREN);
     atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
-    f->words = process_words_new();
-    const struct words_source source = {
-        .base = SESSION_WORDS_OFFSET, .open = test_lanes_open_again, .context = &f->on.session};
+    f->words = test_session_open_words(&f->on);
     assert_non_null(f->words);
-    assert_int_equal(process_words_open(f->words, &source, 1, NULL), ERR_OK);
     const uint32_t process = test_session_add_process(&f->on);
     for (uint32_t i = 0; i < lane_count; i++) {
         test_lanes_open_lane(f, process, i);
