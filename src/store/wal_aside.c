@@ -47,8 +47,9 @@ static void get_folder(const char *place, char out[LINK_MAX_BYTES])
     }
 }
 
-// Read where the log is, if a link leads there that this user made, to a private folder of his own.
-// The reason of an earlier failure stays in errno, where SQLite asks for it late.
+// Read where a link in the place of the log leads; empty: there is none. Return whether the log is
+// there: this user made the link, to a private folder of his own. The reason of an earlier failure
+// stays in errno, where SQLite asks for it late.
 static bool find_place(const char *link, char out[LINK_MAX_BYTES])
 {
     struct stat status;
@@ -56,10 +57,10 @@ static bool find_place(const char *link, char out[LINK_MAX_BYTES])
     const int problem = errno;
     const ssize_t len = readlink(link, out, LINK_MAX_BYTES - 1);
     errno = problem;
-    if (len <= 0 || out[0] != '/' || lstat(link, &status) != 0 || status.st_uid != geteuid()) {
+    out[len > 0 ? len : 0] = '\0';
+    if (out[0] != '/' || lstat(link, &status) != 0 || status.st_uid != geteuid()) {
         return false;
     }
-    out[len] = '\0';
     const char *name = strrchr(out, '/');
     get_folder(out, folder);
     return strcmp(name, log_name) == 0 && lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
@@ -202,12 +203,12 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     if (name == NULL || (flags & SQLITE_OPEN_WAL) == 0) {
         return aside->usual->xOpen(aside->usual, name, file, flags, out);
     }
-    const int problem = errno;
-    const ssize_t len = readlink(name, aside->refused, sizeof(aside->refused) - 1);
-    errno = problem;
-    bool is_aside = find_place(name, aside->place);
-    aside->refused[!is_aside && len > 0 ? len : 0] = '\0';
-    if (!is_aside && aside->moves) {
+    char target[LINK_MAX_BYTES];
+    bool is_aside = find_place(name, target);
+    (void)snprintf(aside->refused, sizeof(aside->refused), "%s", is_aside ? "" : target);
+    if (is_aside) {
+        (void)snprintf(aside->place, sizeof(aside->place), "%s", target);
+    } else if (aside->moves) {
         is_aside = move_log(aside, name);
         aside->has_no_room = !is_aside;
         if (!is_aside) {
