@@ -27,7 +27,7 @@
 
 enum {
     END_ROUNDS = 2, // of the loop, in which the drain hears of a process that has joined and ended
-    LATE_JOIN_MS = 5000, // on a busy machine a program with many libraries is no faster
+    LATE_JOIN_MS = 5000, // so long a program with many libraries takes on a busy machine
 };
 
 void recorder_follow_begin(struct recorder_state *s)

@@ -417,8 +417,8 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
     if (drain->has_begun) { // lanes may have come and gone
         TRY(drain_names_learn(drain, clock_ms));
         drain_process_find_dead(drain);
-        // All lanes of those that are dead by now: a lane that is found after its slot was given
-        // back counts for the next process there.
+        // A process may have claimed a lane and died since the first look. Its lane must be found
+        // before its slot is given back: later it would count for the slot's next process.
         TRY(drain_find_lanes(drain, ANY_SLOT, clock_ms));
         drain_process_date_dead(drain, clock_ms);
     }
