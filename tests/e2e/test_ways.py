@@ -181,7 +181,7 @@ def has_exact_ends(run):
         assert all(process["ended"] for process in processes)
         if number == EXACT_ATTEMPTS or all(process["end_error_ms"] == 0 for process in processes):
             break
-        scratch = run.path.parent / f"again{number}"
+        scratch = run.path.parent / f"{run.name}, again {number}"  # the ways share the folder
         scratch.mkdir()
         run = Run(scratch, run.name)
         run.finish()
