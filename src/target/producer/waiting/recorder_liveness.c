@@ -14,7 +14,8 @@ enum {
     TURN_PAUSES = 10000,
     TURN_NS = 1000000,
     TURN_PARTS = 16, // of a turn: one is measured, so often:
-    MEASUREMENTS = 4,
+    MEASUREMENTS = 8,
+    PART_CLOCKS_MIN = 4, // a part takes so many times what the clock takes, or is larger
 };
 
 static struct {
@@ -85,17 +86,29 @@ static void pause_often(int count)
     }
 }
 
-void patience_measure_turn(void)
+static uint64_t measure_pauses(int count)
 {
     uint64_t least_ns = UINT64_MAX; // others may take the processor meanwhile
     for (int i = 0; i < MEASUREMENTS; i++) {
         const uint64_t began_ns = sys_monotonic_ns();
-        pause_often(TURN_PAUSES / TURN_PARTS);
+        pause_often(count);
         least_ns = min_u64(least_ns, sys_monotonic_ns() - began_ns);
     }
+    return least_ns;
+}
+
+void patience_measure_turn(void)
+{
+    const uint64_t clock_ns = measure_pauses(0);
+    int parts = TURN_PARTS;
+    uint64_t part_ns = measure_pauses(TURN_PAUSES / parts);
+    while (part_ns < PART_CLOCKS_MIN * clock_ns && parts > 1) {
+        parts /= 2;
+        part_ns = measure_pauses(TURN_PAUSES / parts);
+    }
     // Relaxed: it guards no other data. Of a thread that may not ask the clock it stays.
-    if (least_ns != 0) {
-        atomic_store_explicit(&g_liveness.turn_ns, least_ns * TURN_PARTS, memory_order_relaxed);
+    if (part_ns != 0) {
+        atomic_store_explicit(&g_liveness.turn_ns, part_ns * (uint64_t)parts, memory_order_relaxed);
     }
 }
 
