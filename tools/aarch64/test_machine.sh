@@ -5,8 +5,8 @@
 #   tools/aarch64/test_machine.sh BUILD [CYCLES]
 #
 # BUILD is a cross build with tests (build.sh). There are three machines:
-#   max           all that qemu can emulate, pointer authentication and landing pads among it; Linux 6.1; entries
-#   cortex-a72    neither of these; entries_old
+#   max           all that qemu can emulate, with pointer authentication, landing pads, memory tags; Linux 6.1; entries
+#   cortex-a72    none of these; entries_old
 #   neoverse-n1   Linux 6.12 with pages of 16 KiB; entries_pages
 # The entries are in tests/machines/aarch64. With CYCLES only the first machine runs, and only attaches and
 # detaches so many times to each program that checks itself. With the variable ENTRIES, regular expressions for
@@ -110,10 +110,14 @@ run_machine() {
     neoverse-n1) kernel=$machine/pages ;;
     *) kernel=$machine/debian ;;
     esac
+    case $1 in
+    max*) board=virt,mte=on ;; # memory with tags
+    *) board=virt ;;
+    esac
     name=${1%%,*}
     rm -f "$machine/results.img"
     truncate -s 64M "$machine/results.img"
-    timeout $(($3 + 300)) nice qemu-system-aarch64 -M virt -cpu "$1" -smp 2 -m 2048 \
+    timeout $(($3 + 300)) nice qemu-system-aarch64 -M "$board" -cpu "$1" -smp 2 -m 2048 \
         -nographic -no-reboot -nic none \
         -kernel "$kernel"/boot/vmlinuz-* -initrd "$kernel/initramfs.gz" \
         -append "console=ttyAMA0 quiet panic=-1 entries=$2 seconds=$3 cycles=$cycles" \

@@ -24,6 +24,7 @@
 #include "base/compiler.h"
 #include "base/page_alloc.h"
 #include "base/sys.h"
+#include "pointer_address_arch.h"
 #include "target/preload/exports/hooks.h"
 #include "target/preload/exports/passing_operators.h"
 #include "target/preload/process/process.h"
@@ -83,7 +84,7 @@ static NOINLINE void *replace_new(const struct unwind_regs *caller, size_t size,
 static NOINLINE void *
 record_unless_recorded(const struct unwind_regs *caller, void *block, size_t size)
 {
-    if (block != NULL && record_last_allocated() != (uintptr_t)block) {
+    if (block != NULL && record_last_allocated() != arch_address_of(block)) {
         record_alloc(caller, block, size);
     }
     return block;
@@ -191,7 +192,8 @@ enum delete_route {
 // word and counted its free; then that thread's block counts as freed too early.
 static void learn_route(_Atomic enum delete_route *route, void *block)
 {
-    const enum delete_route seen = record_last_freed() == (uintptr_t)block ? ROUTE_FREE : ROUTE_OWN;
+    const enum delete_route seen =
+        record_last_freed() == arch_address_of(block) ? ROUTE_FREE : ROUTE_OWN;
     atomic_store_explicit(route, seen, memory_order_relaxed); // every thread learns the same
     if (seen == ROUTE_OWN) {
         record_free(block);

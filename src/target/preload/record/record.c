@@ -2,6 +2,7 @@
 #include "target/preload/record/record.h"
 
 #include "base/hash.h"
+#include "pointer_address_arch.h"
 #include "target/preload/process/missed_events.h"
 #include "target/preload/python/python_stack.h"
 #include "target/preload/record/record_hot.h"
@@ -158,9 +159,10 @@ static void note_deferred(const struct thread_state *t)
 struct freed_note record_realloc_begins(const void *block)
 {
     const bool is_open = process_session() != NULL && process_words_are_open(&g_process->words);
-    return is_open ? (struct freed_note){.is_taken = true,
-                                         .taken = book_take(&g_process->words, (uint64_t)block)}
-                   : (struct freed_note){0};
+    return is_open
+               ? (struct freed_note){.is_taken = true,
+                                     .taken = book_take(&g_process->words, arch_address_of(block))}
+               : (struct freed_note){0};
 }
 
 void record_realloc_fails(struct freed_note freed)
@@ -315,7 +317,7 @@ static NOINLINE void without_guard(enum event_kind kind,
 ALWAYS_INLINE void
 finish_alloc(struct thread_state *t, const void *block, size_t size_bytes, uint32_t slot)
 {
-    take_down_block(t, (uint64_t)block, size_bytes, slot);
+    take_down_block(t, arch_address_of(block), size_bytes, slot);
     guard_leave(t);
 }
 
@@ -323,11 +325,13 @@ void record_alloc(const struct unwind_regs *caller, const void *block, size_t si
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_ALLOC, (uint64_t)block, 0, size_bytes, (struct freed_note){0}, caller);
+        without_guard(EVENT_ALLOC, arch_address_of(block), 0, size_bytes, (struct freed_note){0},
+                      caller);
         return;
     }
     if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
-        take_down_otherwise(t, caller, (uint64_t)block, 0, size_bytes, (struct freed_note){0});
+        take_down_otherwise(t, caller, arch_address_of(block), 0, size_bytes,
+                            (struct freed_note){0});
         return;
     }
     finish_alloc(t, block, size_bytes, find_slot(t, caller));
@@ -365,7 +369,7 @@ void *record_drain(struct thread_state *t, void *block)
 
 void record_free_guarded(struct thread_state *t, const void *block)
 {
-    take_down_free(t, (uint64_t)block);
+    take_down_free(t, arch_address_of(block));
     guard_leave(t);
 }
 
@@ -377,15 +381,16 @@ void record_realloc(const struct unwind_regs *caller,
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_REALLOC, (uint64_t)block, (uint64_t)old_block, size_bytes, freed,
-                      caller);
+        without_guard(EVENT_REALLOC, arch_address_of(block), arch_address_of(old_block), size_bytes,
+                      freed, caller);
         return;
     }
     if (UNLIKELY(what_to_record(t) != SESSION_RECORD_ALL)) {
-        take_down_otherwise(t, caller, (uint64_t)block, (uint64_t)old_block, size_bytes, freed);
+        take_down_otherwise(t, caller, arch_address_of(block), arch_address_of(old_block),
+                            size_bytes, freed);
         return;
     }
-    take_down_reallocation(t, (uint64_t)old_block, (uint64_t)block, size_bytes,
+    take_down_reallocation(t, arch_address_of(old_block), arch_address_of(block), size_bytes,
                            find_slot(t, caller), &freed);
     guard_leave(t);
 }
@@ -394,13 +399,13 @@ void record_free(const void *block)
 {
     struct thread_state *t = guard_enter(OUR_FRAME);
     if (UNLIKELY(t == NULL)) {
-        without_guard(EVENT_FREE, (uint64_t)block, 0, 0, (struct freed_note){0}, NULL);
+        without_guard(EVENT_FREE, arch_address_of(block), 0, 0, (struct freed_note){0}, NULL);
         return;
     }
     if (LIKELY(what_to_record(t) <= SESSION_RECORD_FREES)) {
-        take_down_free(t, (uint64_t)block);
+        take_down_free(t, arch_address_of(block));
     } else {
-        take_down_free_otherwise(t, (uint64_t)block);
+        take_down_free_otherwise(t, arch_address_of(block));
     }
     guard_leave(t);
 }

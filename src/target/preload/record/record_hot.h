@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "pointer_address_arch.h"
 #include "target/preload/record/record.h"
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_sampled.h"
@@ -78,7 +79,7 @@ record_alloc_passes(struct thread_pass *pass, struct thread_state *t, size_t siz
 ALWAYS_INLINE bool record_free_passes(const struct thread_pass *pass, const void *block)
 {
     return pass->directory != NULL && LIKELY(pass->generation == process_generation()) &&
-           book_try_is_unrecorded(pass->directory, (uint64_t)block);
+           book_try_is_unrecorded(pass->directory, arch_address_of(block));
 }
 
 // Do record_alloc for the caller of the hook that this is inlined into; returns the block. `t` is
@@ -97,10 +98,10 @@ ALWAYS_INLINE void *record_alloc_hot(struct thread_state *t, void *block, size_t
         return record_alloc_walking(t, caller.pc, caller.sp, caller.fp, block, size_bytes);
     }
     if (UNLIKELY(!still_ours(t)) ||
-        !lane_try_allocate(&t->producer, (uint64_t)block, size_bytes, slot)) {
+        !lane_try_allocate(&t->producer, arch_address_of(block), size_bytes, slot)) {
         return record_alloc_in_slot(t, block, size_bytes, slot);
     }
-    t->last_allocated = (uint64_t)block;
+    t->last_allocated = arch_address_of(block);
     guard_release(t);
     return guard_has_deferred(t) ? record_drain(t, block) : block;
 }
@@ -120,10 +121,10 @@ ALWAYS_INLINE enum record_free_rest record_free_at_once(struct thread_state *t, 
         return RECORD_FREE_ALL;
     }
     guard_take(t, OUR_FRAME);
-    if (!lane_try_free(&t->producer, (uint64_t)block)) {
+    if (!lane_try_free(&t->producer, arch_address_of(block))) {
         return RECORD_FREE_GUARDED;
     }
-    t->last_freed = (uint64_t)block;
+    t->last_freed = arch_address_of(block);
     guard_release(t);
     return guard_has_deferred(t) ? RECORD_FREE_DRAIN : RECORD_FREE_NOTHING;
 }

@@ -2,6 +2,7 @@
 #include "target/preload/record/record_named.h"
 
 #include "base/hash.h"
+#include "pointer_address_arch.h"
 #include "session/wire.h"
 #include "target/preload/record/record.h"
 #include "target/preload/record/record_guard.h"
@@ -83,9 +84,10 @@ void record_named_alloc(const struct unwind_regs *caller,
         record_alloc(caller, block, size_bytes);
         return;
     }
-    take_down(
-        t, caller, name_pc,
-        &(struct event){.kind = EVENT_ALLOC, .address = (uint64_t)block, .size_bytes = size_bytes});
+    take_down(t, caller, name_pc,
+              &(struct event){.kind = EVENT_ALLOC,
+                              .address = arch_address_of(block),
+                              .size_bytes = size_bytes});
 }
 
 void record_named_realloc(const struct unwind_regs *caller,
@@ -101,8 +103,8 @@ void record_named_realloc(const struct unwind_regs *caller,
     }
     take_down(t, caller, name_pc,
               &(struct event){.kind = EVENT_REALLOC,
-                              .address = (uint64_t)block,
-                              .old_address = (uint64_t)old_block,
+                              .address = arch_address_of(block),
+                              .old_address = arch_address_of(old_block),
                               .size_bytes = size_bytes});
 }
 

@@ -6,7 +6,11 @@
 // number of rounds; the program answers with the sums of its calls so far:
 //   "ROUNDS\n" -> "ALLOCATIONS FREES\n"
 // With the word `guarded` its pages are so, if the processor can; without it they are like others.
+// With the word `tagged` the highest byte of each of its pointers is a tag. One block in two is
+// freed by a pointer with another tag.
 // A round allocates 100 and 50 bytes and 3 times 10, and frees the first two.
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +21,20 @@
 #define GUARDED   0x10       // PROT_BTI of asm/mman.h
 #define CAN_GUARD (1u << 17) // HWCAP2_BTI of asm/hwcap.h
 
+#define TAG_AT 56
+
 static char pool[1 << 20];
 static size_t used;
+static bool is_tagged;
+static uint64_t tag;
 static long allocations;
 static long frees;
+
+static void *with_tag(void *block, uint64_t of)
+{
+    const uint64_t address = (uint64_t)block & UINT64_MAX >> 8;
+    return (void *)(is_tagged ? address | of << TAG_AT : address);
+}
 
 static __attribute__((noinline)) void *place(size_t size)
 {
@@ -28,7 +42,7 @@ static __attribute__((noinline)) void *place(size_t size)
     used = used + room > sizeof(pool) ? 0 : used;
     void *block = pool + used;
     used += room;
-    return block;
+    return with_tag(block, tag++);
 }
 
 __attribute__((noinline, section(".guarded"), aligned(4096))) void *je_malloc(size_t size)
@@ -73,6 +87,7 @@ int main(int count, char **words)
     if (count > 1 && words[1][0] == 'g' && guard() != 0) {
         return 1;
     }
+    is_tagged = count > 1 && words[1][0] == 't';
     void *(*volatile by_pointer)(size_t) = je_malloc;
     void *(*volatile zeroed_by_pointer)(size_t, size_t) = je_calloc;
     void (*volatile free_by_pointer)(void *) = je_free;
@@ -84,7 +99,7 @@ int main(int count, char **words)
             void *first = by_pointer(100);
             void *second = je_malloc(50);
             (void)zeroed_by_pointer(3, 10);
-            free_by_pointer(first);
+            free_by_pointer(with_tag(first, tag));
             je_free(second);
         }
         printf("%ld %ld\n", allocations, frees);
