@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 // call_tree: builds and sums up trees of stacks. See call_tree.h.
 //
-// A child is found by (parent, id, inlined). Most nodes have few children, which are searched one
-// by one. The children of the other nodes are in a hash map that exists only while building.
 // Every node of the recording is placed once, after its parent.
 #include "profile/calls/call_tree.h"
 
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/minmax.h"
-#include "host/containers/map_u64.h"
 #include "host/os/progress.h"
+#include "profile/calls/call_tree_children.h"
 
 enum {
     NODES_PER_PROGRESS = 4096,
-    FEW_CHILDREN = 8
 };
 
 // A frame of a stack at one of its locations.
@@ -32,14 +29,14 @@ struct builder {
     const struct call_tree_folds *folds; // borrowed; NULL: no frames are folded
     bool collapses;                      // a function that calls itself directly is one node
     struct located_vec run;              // owned; the frames of an unfolded run, innermost first
-    struct map_u64 children; // owned; (parent, id and inlined) -> node, of parents with many
-    struct call_tree tree;   // owned until it is returned
+    struct call_tree_children children;  // owned
+    struct call_tree tree;               // owned until it is returned
 };
 
 static void builder_release(struct builder *builder)
 {
     located_vec_release(&builder->run);
-    map_u64_release(&builder->children);
+    call_tree_children_release(&builder->children);
     call_tree_release(&builder->tree);
 }
 
@@ -100,51 +97,6 @@ static uint64_t path_below(const struct builder *builder, uint32_t at, uint32_t 
                                 location);
 }
 
-// By function, inlined and called instances of one function are one node.
-static uint64_t key_of_child(const struct builder *builder, const struct call_tree_node *child)
-{
-    bool is_inlined = builder->key == CALL_TREE_BY_LOCATION && child->is_inlined;
-    return (uint64_t)child->parent << 32 | child->id << 1 | is_inlined;
-}
-
-// Find the child of its parent that equals `wanted`, or REC_NONE. *out_count: the number of its
-// siblings, or FEW_CHILDREN + 1 if there are more, which then are in the map.
-static uint32_t
-find_child(struct builder *builder, const struct call_tree_node *wanted, int *out_count)
-{
-    const struct call_tree_node *nodes = builder->tree.nodes.items;
-    uint64_t key = key_of_child(builder, wanted);
-    uint32_t child = wanted->next_sibling;
-    for (*out_count = 0; child != REC_NONE; child = nodes[child].next_sibling) {
-        if (key_of_child(builder, &nodes[child]) == key) {
-            return child;
-        }
-        if (++*out_count > FEW_CHILDREN) {
-            const uint32_t *known = map_u64_find(&builder->children, key);
-            return known != NULL ? *known : REC_NONE;
-        }
-    }
-    return REC_NONE;
-}
-
-// Add a child to a parent that had `count` children, as returned by find_child.
-static MUST_USE enum err
-add_child(struct builder *builder, const struct call_tree_node *child, int count)
-{
-    struct call_tree_node_vec *nodes = &builder->tree.nodes;
-    uint32_t at = (uint32_t)nodes->len;
-    nodes->items[child->parent].first_child = at;
-    TRY(call_tree_node_vec_push(nodes, *child));
-    // With more than FEW_CHILDREN, the others are in the map already; at that number all enter it.
-    int missing = count > FEW_CHILDREN ? 1 : count == FEW_CHILDREN ? count + 1 : 0;
-    for (; missing > 0; missing--) {
-        const struct call_tree_node *node = &nodes->items[at];
-        TRY(map_u64_put(&builder->children, key_of_child(builder, node), at));
-        at = node->next_sibling;
-    }
-    return ERR_OK;
-}
-
 // Move *at to its child for the location, which is made if it is new. With `collapses`, *at stays
 // if it has the same function.
 static MUST_USE enum err descend_to_child(
@@ -165,17 +117,7 @@ static MUST_USE enum err descend_to_child(
                                   .depth = parent->depth + 1,
                                   .is_inlined = is_inlined,
                                   .path = path_below(builder, *at, location)};
-    if (node.id >= UINT32_MAX / 2 || builder->tree.nodes.len >= UINT32_MAX) {
-        return ERR_LIMIT;
-    }
-    int count;
-    uint32_t known = find_child(builder, &node, &count);
-    if (known != REC_NONE) {
-        *at = known;
-        return ERR_OK;
-    }
-    *at = (uint32_t)builder->tree.nodes.len;
-    return add_child(builder, &node, count);
+    return call_tree_children_take(&builder->children, &builder->tree.nodes, &node, at);
 }
 
 // Move over the shown locations of a node's frame, from the real function to the innermost.
@@ -391,6 +333,7 @@ static MUST_USE enum err build_shape(const struct selection *selection,
     CLEANUP(builder_release)
     struct builder builder = {
         .selection = selection, .key = key, .folds = folds, .collapses = collapses};
+    TRY(call_tree_children_begin(&builder.children, selection->profile, key));
     TRY(call_tree_node_vec_push(&builder.tree.nodes, call_tree_root));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(folds != NULL ? place_sites(&builder, selection) : place_stacks(&builder, selection));
