@@ -24,7 +24,6 @@ TEST = re.compile(r"(_test\.c$|(^|/)(test|fuzz)_|^tests/)")
 LARGE = {
     "src/inject/code/arch/x86_64/changed_registers.c": 521,
     "src/inject/process/threads/arch/x86_64/lent_call.c": 540,
-    "src/recorder/ingest/drain_process.c": 560,
     "src/recorder/recorder_attach.c": 640,
     "src/store/clickhouse_engine.c": 580,
     "src/store/sqlite_engine.c": 580,

@@ -56,8 +56,6 @@ OPENERS = {
 ARCHITECTURE = re.compile(r"arch/\w+/")
 # Circles of calls that there are, with what would cut each.
 CIRCLES = {
-    ("recorder/ingest/drain.c", "recorder/ingest/drain_names.c",
-     "recorder/ingest/drain_process.c"): "a file for the list of lanes below the others",
     ("recorder/recorder_aside.c", "recorder/recorder_attach.c", "recorder/recorder_breakdown.c",
      "recorder/recorder_control.c", "recorder/recorder_detach.c", "recorder/recorder_follow.c",
      "recorder/recorder_join.c", "recorder/recorder_loop.c", "recorder/recorder_modules.c",

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
-// drain: see the header. This file has the pass; drain_lane.c and drain_process.c have the steps of
-// one lane and of one process.
+// drain: see the header. This file has the pass; drain_lanes.c has the list of lanes; drain_lane.c
+// and drain_process.c have the steps of one lane and of one process.
 #include "recorder/ingest/drain.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "aggregate/stack_pruning.h"
 #include "base/minmax.h"
 #include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_lane.h"
-#include "recorder/ingest/drain_names.h"
+#include "recorder/ingest/drain_lanes.h"
 #include "recorder/ingest/drain_process.h"
-#include "recorder/ingest/drain_queries.h"
 #include "recorder/ingest/drain_time.h"
 #include "recorder/session/claimed_counter.h"
+#include "session/stats_query_values.h"
 
 enum {
-    ANY_SLOT = SESSION_MAX_PROCESSES,
     STABLE_NS = 1000000,
     THREAD_CHECK_MS = 1000, // interval of the checks whether the lanes' threads still live
     CHECKS_MAX = 64,        // of them, in a pass
@@ -42,19 +44,9 @@ enum err drain_init(struct drain *drain,
     return ERR_OK;
 }
 
-static void lane_free(struct drain *drain, uint32_t lane)
-{
-    lane_reader_release(&drain->lanes[lane]->reader);
-    free(drain->lanes[lane]);
-    drain->lanes[lane] = NULL;
-}
-
 void drain_release(struct drain *drain)
 {
-    for (uint32_t i = 0; i < drain->active_count; i++) {
-        lane_free(drain, drain->active[i]);
-    }
-    drain->active_count = 0;
+    drain_lanes_release(drain);
     for (uint32_t i = 0; i < drain->slot_count; i++) {
         drain_process_forget(drain, i);
     }
@@ -101,65 +93,6 @@ enum err drain_merge_stacks(struct drain *drain)
     TRY(stack_pruning_run(drain->aggregator, &lanes));
     // Relaxed: threads only compare it.
     (void)atomic_fetch_add_explicit(&drain->session->header->stack_losses, 1, memory_order_relaxed);
-    return ERR_OK;
-}
-
-// Begin to read a lane whose bit is set.
-static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_ms)
-{
-    struct lane_header *header = session_lane(drain->session->memory, index);
-    // Acquire: pairs with the release in session_claim_lane; the owner's fields are final.
-    if (atomic_load_explicit(&header->state, memory_order_acquire) == LANE_FREE) {
-        return ERR_OK; // claimed, not filled in yet
-    }
-    const uint32_t slot = header->process_index;
-    if (slot >= SESSION_MAX_PROCESSES || drain->processes[slot].aggregator == NULL) {
-        drain->has_unknown = true; // its process has not begun yet, or the lane is false
-        return ERR_OK;
-    }
-    struct drain_process *process = drain->processes + slot;
-    struct drain_lane *lane = calloc(1, sizeof(*lane));
-    if (lane == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    lane->process = slot;
-    lane_reader_init(&lane->reader, header, index, process->aggregator, header->thread_id,
-                     drain_process_time(header->start_ms, clock_ms));
-    lane->busy_ms = drain->clock_ms;
-    drain->lanes[index] = lane;
-    drain->active[drain->active_count] = drain->active[drain->awake_count];
-    drain->active[drain->awake_count++] = index;
-    drain->active_count++;
-    process->lane_count++;
-    return ERR_OK;
-}
-
-// Remove active[i].
-static void remove_active(struct drain *drain, uint32_t i)
-{
-    if (i < drain->awake_count) { // the last one that is awake takes its place
-        drain->active[i] = drain->active[--drain->awake_count];
-        i = drain->awake_count;
-    }
-    drain->active[i] = drain->active[--drain->active_count];
-}
-
-// Begin the new lanes that are in use, of one slot or of all (ANY_SLOT).
-enum err drain_find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
-{
-    for (uint32_t word = 0; word < SESSION_MAX_LANES / 64; word++) {
-        // Relaxed: lane_begin acquires what it needs from the lane itself.
-        uint64_t used =
-            atomic_load_explicit(&drain->session->header->lane_bitmap[word], memory_order_relaxed);
-        for (; used != 0; used &= used - 1) {
-            uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(used);
-            const struct lane_header *header = session_lane(drain->session->memory, index);
-            if (drain->lanes[index] == NULL &&
-                (slot == ANY_SLOT || slot == header->process_index)) {
-                TRY(lane_begin(drain, index, clock_ms));
-            }
-        }
-    }
     return ERR_OK;
 }
 
@@ -276,46 +209,11 @@ void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_
     }
 }
 
-// Return when a thread that is found ended has ended: with its process, or by now.
-static uint64_t end_of_thread(const struct drain *drain, const struct drain_process *process)
-{
-    const bool has_end = process->is_dead || process->is_dated;
-    return has_end ? process->end_ms : max_u64(drain->clock_ms, process->end_ms);
-}
-
-// Recycle lane active[i].
-static MUST_USE enum err lane_end(struct drain *drain, uint32_t i)
-{
-    const uint32_t index = drain->active[i];
-    struct drain_lane *lane = drain->lanes[index];
-    drain->ended_events += lane->reader.events;
-    if (!lane->is_corrupt && !drain_lane_note_unsampled(drain, lane)) {
-        drain_lane_distrust(drain, lane);
-    }
-    struct drain_process *process = drain->processes + lane->process;
-    process->end_ms = max_u64(process->end_ms, lane->reader.thread.tick_ms);
-    aggregator_thread_end(drain->aggregator, &lane->reader.thread, end_of_thread(drain, process));
-    process->lane_count--;
-    process->ended_changes += lane->reader.events;
-    // Relaxed: its writer is dead.
-    process->killed_threads +=
-        process->is_dead && atomic_load_explicit(&lane->reader.consumer.lane->state,
-                                                 memory_order_relaxed) != LANE_CLOSED;
-    if (!process->is_dead && !lane->is_corrupt) {
-        TRY(lane_reader_leave_rows(&lane->reader, drain->aggregator));
-    }
-    drain_books_end_lane(drain, lane->reader.consumer.lane);
-    lane_free(drain, index);
-    remove_active(drain, i);
-    session_recycle_lane(drain->session, index);
-    return ERR_OK;
-}
-
 static MUST_USE enum err end_finished_lanes(struct drain *drain)
 {
     for (uint32_t i = 0; i < lanes_of_pass(drain);) {
         if (drain_lane_is_finished(drain, drain->lanes[drain->active[i]])) {
-            TRY(lane_end(drain, i));
+            TRY(drain_lanes_end(drain, i));
         } else {
             i++;
         }
@@ -353,11 +251,24 @@ static uint32_t count_ended_lanes(const struct drain *drain)
     return count;
 }
 
+// Return whether the thread exists. Only for processes in our own pid namespace.
+static bool has_thread(const struct drain_process *process, pid_t thread_id)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)process->pid, (int)thread_id);
+    if (access(path, F_OK) == 0) {
+        return true;
+    }
+    // Without its process a missing thread proves nothing: leave that to the pidfd.
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+    return access(path, F_OK) != 0;
+}
+
 static void check_thread(const struct drain *drain, struct drain_lane *lane)
 {
     const struct drain_process *process = drain->processes + lane->process;
     if (!lane->is_done && process->is_our_namespace && !process->is_dead) {
-        lane->is_done = !drain_process_has_thread(process, (pid_t)lane->reader.thread.thread_id);
+        lane->is_done = !has_thread(process, (pid_t)lane->reader.thread.thread_id);
     }
 }
 
@@ -379,27 +290,6 @@ static void check_threads(struct drain *drain)
     }
 }
 
-enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
-{
-    TRY(drain_find_lanes(drain, slot, clock_ms)); // it may have begun and ended since the last pass
-    TRY(drain_names_learn_of(drain, slot, clock_ms));
-    for (uint32_t i = 0; i < drain->active_count;) {
-        struct drain_lane *lane = drain->lanes[drain->active[i]];
-        if (lane->process != slot) {
-            i++;
-            continue;
-        }
-        if (!lane->is_corrupt) {
-            TRY(drain_lane_take(drain, lane, false));
-        }
-        if (!lane->is_corrupt) {
-            TRY(drain_lane_run(drain, lane, clock_ms));
-        }
-        TRY(lane_end(drain, i));
-    }
-    return ERR_OK;
-}
-
 // Find new processes and lanes, and the dead among all known processes.
 static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
 {
@@ -408,18 +298,18 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
     for (int round = 0; round < 2; round++) {
         drain->has_unknown = false;
         TRY(drain_process_begin_new(drain, clock_ms));
-        TRY(drain_find_lanes(drain, ANY_SLOT, clock_ms));
+        TRY(drain_lanes_find(drain, DRAIN_ANY_SLOT, clock_ms));
         if (!drain->has_unknown) {
             break;
         }
         drain->next_slot_scan_ms = 0; // the slot was counted before it was filled in
     }
     if (drain->has_begun) { // lanes may have come and gone
-        TRY(drain_names_learn(drain, clock_ms));
-        drain_process_find_dead(drain);
+        TRY(drain_lanes_name_children(drain, clock_ms));
+        drain_find_dead(drain);
         // A process may have claimed a lane and died since the first look. Its lane must be found
         // before its slot is given back: later it would count for the slot's next process.
-        TRY(drain_find_lanes(drain, ANY_SLOT, clock_ms));
+        TRY(drain_lanes_find(drain, DRAIN_ANY_SLOT, clock_ms));
         drain_process_date_dead(drain, clock_ms);
     }
     return ERR_OK;
@@ -439,6 +329,92 @@ static void note_counters(struct drain *drain)
             *known = now; // later growth counts again
         }
     }
+}
+
+static void query_add_row(uint64_t sums[static ANSWER_VALUES], const struct rec_row *row)
+{
+    sums[ANSWER_ALLOCATIONS] += row->allocations;
+    sums[ANSWER_ALLOCATED_BYTES] += row->allocated_bytes;
+    sums[ANSWER_FREES] += row->frees;
+    sums[ANSWER_FREED_BYTES] += row->freed_bytes;
+    sums[ANSWER_TEMPORARY] += row->temporary;
+}
+
+// Return the sums of the thread, or of its process.
+static void query_totals(const struct aggregator *aggregator,
+                         const struct aggregator_thread *thread,
+                         bool is_process,
+                         uint64_t sums[static ANSWER_VALUES])
+{
+    const struct rec_thread *threads = aggregator->threads.threads.items;
+    for (size_t i = 0; i < aggregator->totals.rows.rows.len; i++) {
+        const struct rec_row *row = aggregator->totals.rows.rows.items + i;
+        if (is_process ? threads[row->thread].process == thread->process->index
+                       : row->thread == thread->entry) {
+            query_add_row(sums, row);
+        }
+    }
+}
+
+static MUST_USE enum err query_values(struct aggregator *aggregator,
+                                      struct lane_reader *reader,
+                                      uint64_t values[static ANSWER_VALUES])
+{
+    const struct lane_query *query = &reader->query;
+    if (query->what == STATS_QUERY_PEAK) {
+        values[ANSWER_PEAK_BYTES] =
+            aggregator_scope_peak(aggregator, &reader->thread, query->scope);
+        return ERR_OK;
+    }
+    if (query->what == STATS_QUERY_PEAK_BEGIN && query->scope < LANE_SCOPES_MAX) {
+        TRY(aggregator_begin_scope(aggregator, &reader->thread, query->scope));
+        return ERR_OK;
+    }
+    query_totals(aggregator, &reader->thread, query->what != STATS_QUERY_THREAD, values);
+    return ERR_OK;
+}
+
+static enum err answer_query(struct aggregator *aggregator, struct lane_reader *reader)
+{
+    struct lane_answer *out = &reader->consumer.lane->answer;
+    uint64_t values[ANSWER_VALUES] = {0};
+    TRY(query_values(aggregator, reader, values));
+    for (uint32_t i = 0; i < ANSWER_VALUES; i++) {
+        atomic_store_explicit(&out->values[i], values[i], memory_order_relaxed);
+    }
+    // Release: pairs with the thread's acquire; the values come first.
+    atomic_store_explicit(&out->answered, reader->query.number, memory_order_release);
+    // A failure to wake is harmless: its sleep has a deadline.
+    (void)syscall(SYS_futex, &out->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    reader->query = (struct lane_query){0};
+    return ERR_OK;
+}
+
+// Answer queries at the end of a pass (target/preload/process/stats_query.h). The aggregator has
+// all events up to complete_tick. The latest query of a lane waits for a whole pass after the one
+// that read it, and until all lanes have been counted up to the time at which it was read. The
+// aggregator then has all events before the query, of any thread. Lanes that this pass left out
+// have none.
+static MUST_USE enum err answer_queries(struct drain *drain, uint64_t complete_tick)
+{
+    const uint64_t now_ms = drain_process_now_ms(drain, drain->clock_ms);
+    drain->has_queries = false; // that still wait
+    for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
+        struct lane_reader *reader = &drain->lanes[drain->active[i]]->reader;
+        if (reader->query.number == 0) {
+            continue;
+        }
+        if (reader->query.passes == 0) {
+            // Another thread may have counted before the query, and have read a later time.
+            reader->query.tick_ms = max_u64(reader->query.tick_ms, now_ms);
+        }
+        if (reader->query.passes++ > 0 && reader->query.tick_ms <= complete_tick) {
+            TRY(answer_query(drain->aggregator, reader));
+        } else {
+            drain->has_queries = true;
+        }
+    }
+    return ERR_OK;
 }
 
 enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
@@ -463,8 +439,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     }
     TRY(drain_books_end_pass(drain));
     session_note_unread(drain->session, ended - count_ended_lanes(drain));
-    TRY(drain_queries_answer(drain, lanes_of_pass(drain), complete_tick,
-                             drain_process_now_ms(drain, clock_ms), &drain->has_queries));
+    TRY(answer_queries(drain, complete_tick));
     part_lanes(drain);
     *out_was_busy = has_unread || drain->has_queries;
     drain->busy_ms = *out_was_busy ? clock_ms : drain->busy_ms;

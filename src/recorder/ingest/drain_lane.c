@@ -2,7 +2,6 @@
 #include "recorder/ingest/drain_lane.h"
 
 #include "recorder/ingest/drain_books.h"
-#include "recorder/ingest/drain_process.h"
 #include "recorder/ingest/drain_time.h"
 #include "recorder/lanes/lane_counters.h"
 #include "recorder/session/book_reader.h"

@@ -2,21 +2,17 @@
 #include "recorder/ingest/drain_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "aggregate/books/aggregator_book.h"
-#include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/memory/memory_limit.h"
-#include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "recorder/ingest/drain_books.h"
+#include "recorder/ingest/drain_lanes.h"
 #include "recorder/ingest/drain_time.h"
 #include "recorder/processes/pid_lookup.h"
 
@@ -25,18 +21,6 @@ enum {
     SLOT_SCAN_MS = 10, // interval of the scans of all process slots
     STRANGE_CHECKS_ENOUGH = 2,
 };
-
-bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id)
-{
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)process->pid, (int)thread_id);
-    if (access(path, F_OK) == 0) {
-        return true;
-    }
-    // Without its process a missing thread proves nothing: leave that to the pidfd.
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
-    return access(path, F_OK) != 0;
-}
 
 // Note that the process is dead. Its time of death is read later: see drain_process_date_dead.
 static void find_dead(struct drain *drain, uint32_t slot)
@@ -208,7 +192,7 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
     process->is_dated = next->later_ms == 0;
     process->dead_ms = next->later_ms;
     process->end_ms = next->start_ms;
-    TRY(drain_image(drain, slot, clock_ms));
+    TRY(drain_lanes_end_image(drain, slot, clock_ms));
     process->end_ms = process->is_dated ? next->start_ms : max_u64(process->end_ms, next->start_ms);
     return slot_end(drain, slot);
 }
@@ -355,7 +339,6 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     const pid_t pid = process.pid;
     const uint32_t flags = shared->flags;
     const uint64_t start_ms = shared->start_ms;
-    const uint64_t begun_ms = start_ms < clock_ms ? start_ms : clock_ms;
     const struct next_image image = {.start_ms = drain_process_time(start_ms, clock_ms),
                                      .is_recorded = true};
     TRY(replace_images(drain, pid, &image, clock_ms));
@@ -364,7 +347,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
         .parent_pid = parent_pid,
         .flags = rec_flags(drain, flags, pid),
         .exit_status = -1,
-        .start_ms = begun_ms,
+        .start_ms = min_u64(start_ms, clock_ms),
     };
     if ((record.flags & REC_PROCESS_FORKED) == 0) {
         process.aggregator = awaited_processes_take(&drain->awaited, pid);
@@ -450,11 +433,6 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
 }
 
 void drain_find_dead(struct drain *drain)
-{
-    drain_process_find_dead(drain);
-}
-
-void drain_process_find_dead(struct drain *drain)
 {
     struct epoll_event events[DEATHS_AT_ONCE];
     const uint64_t now_ms = drain_session_clock_ms(drain);

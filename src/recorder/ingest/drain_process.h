@@ -13,9 +13,6 @@
 // image of a process that executed another program.
 enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms) MUST_USE;
 
-// Find the processes that have died.
-void drain_process_find_dead(struct drain *drain);
-
 // Declare dead the processes that were found dead before clock_ms was read. All that they and
 // others beside them did happened before.
 void drain_process_date_dead(struct drain *drain, uint64_t clock_ms);
@@ -23,11 +20,5 @@ void drain_process_date_dead(struct drain *drain, uint64_t clock_ms);
 // End the dead processes whose lanes are all recycled, and free their slots.
 enum err drain_process_end_dead(struct drain *drain) MUST_USE;
 
-// Return whether the thread exists. Only for processes in our own pid namespace.
-bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id);
-
 // Stop watching; the aggregator keeps what it knows.
 void drain_process_forget(struct drain *drain, uint32_t slot);
-
-// Count all that the lanes of `slot` hold and recycle them. In drain.c.
-enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms) MUST_USE;
