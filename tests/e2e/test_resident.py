@@ -449,7 +449,8 @@ def test_pages_that_processes_share_count_once(scratch):
     report = Recording(path, process).report
     asked, = [entry for entry in report["rss"]["breakdowns"] if entry["was_asked"]]
     assert asked["processes"] == 7
-    assert asked["shared_bytes"] == 64 * MIB
+    # Pss of a page that the kernel moves just then is divided among fewer processes.
+    assert 64 * MIB <= asked["shared_bytes"] < 64 * MIB + 256 * PAGE
     assert asked["repeated_bytes"] > 6 * 64 * MIB
     assert sum_of_kinds(report, asked) == asked["rss_bytes"]
     # Other processes have pages of the libraries, too, which Pss counts in part.
