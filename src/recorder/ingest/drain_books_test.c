@@ -479,6 +479,37 @@ static void a_large_free_comes_after_the_peak_that_it_lowers(void **state)
     free(w);
 }
 
+// A recording can end while its program runs. The only thread knows its peak before the sum does.
+static void the_last_pass_has_the_peak_of_a_thread_that_lives(void **state)
+{
+    (void)state;
+    const uint64_t address = 0x7f0000000000;
+    struct world *w = calloc(1, sizeof(*w));
+    struct player *p = calloc(1, sizeof(*p));
+    bool was_busy;
+    assert_non_null(w);
+    assert_non_null(p);
+    open_world(w, 1);
+    *p = (struct player){.world = w};
+    open_book(p);
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_true(lane_allocate(&p->producer, address + (uint64_t)i * PLACE_BYTES, 1000, 0));
+    }
+    assert_true(lane_free(&p->producer, address));
+    struct shared_sum *sum = &w->f.on.session.header->sum;
+    assert_int_equal(shared_sum_read(sum).peak_bytes, 6000);
+    assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
+    const struct aggregator *a = &w->f.on.aggregator;
+    assert_int_equal(a->book_peak_bytes, 7000);
+    assert_int_equal(a->book_error_bytes, 0);
+    assert_int_equal(a->totals.sums.live_bytes, 6000);
+    assert_int_equal(aggregator_complete_rows(&w->f.on.aggregator), ERR_OK);
+    assert_int_equal(a->totals.peak_bytes, 7000);
+    close_fixture(&w->f);
+    free(p);
+    free(w);
+}
+
 static void ask(struct player *p)
 {
     const uint64_t word = wire_word(WIRE_QUERY, 1 | (uint64_t)STATS_QUERY_PROCESS << 32);
@@ -684,6 +715,7 @@ int main(void)
         cmocka_unit_test(a_missed_free_is_made_up_for),
         cmocka_unit_test(sizes_are_counted_by_bucket),
         cmocka_unit_test(a_large_free_comes_after_the_peak_that_it_lowers),
+        cmocka_unit_test(the_last_pass_has_the_peak_of_a_thread_that_lives),
         cmocka_unit_test(an_answer_has_what_was_counted_at_a_later_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

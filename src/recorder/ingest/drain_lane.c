@@ -94,8 +94,12 @@ enum err drain_lane_relieve(struct drain *drain, struct drain_lane *lane, bool i
         return ERR_OK;
     }
     lane->unsent_since_ms = book_reader_unsent_since(header);
-    if (is_last || drain_lane_is_deserted(drain, lane)) {
+    const bool is_deserted = drain_lane_is_deserted(drain, lane);
+    if (is_last || is_deserted) {
         lane->is_relieved = true;
+        if (!is_deserted) { // the lane does not end: its part is not added otherwise
+            drain_books_send_part(drain, header);
+        }
         return drain_lane_take(drain, lane, false);
     }
     if (lane->unsent_since_ms != UINT64_MAX && book_reader_lock(header, drain->stable_ms)) {
