@@ -66,7 +66,7 @@ static void builder_release(struct builder *builder)
     costs_vec_release(&builder->costs);
     u32_vec_release(&builder->goes_with);
     u32_vec_release(&builder->row_nodes);
-    stack_passage_vec_release(&builder->steps.passages);
+    stack_steps_release(&builder->steps);
     u32_vec_release(&builder->order);
     u32_vec_release(&builder->scratch);
     u32_vec_release(&builder->child_of);
@@ -93,13 +93,14 @@ add_child(struct builder *builder, uint32_t parent, uint32_t id, const struct st
 {
     struct call_tree_node_vec *nodes = &builder->out.tree.nodes;
     uint32_t child = (uint32_t)nodes->len;
+    const uint32_t from = builder->steps.passages.items[cursor->node].node;
     struct call_tree_node node = {
         .parent = parent,
         .first_child = REC_NONE,
         .next_sibling = nodes->items[parent].first_child,
         .id = id,
         .location = *cursor->at,
-        .frame = builder->selection->profile->recording.nodes[cursor->node].frame,
+        .frame = builder->selection->profile->recording.nodes[from].frame,
         .depth = nodes->items[parent].depth + 1,
         .is_inlined = cursor->left > 1,
         .path = call_tree_path_below(&builder->out.tree, builder->steps.folds,
@@ -293,12 +294,7 @@ static MUST_USE enum err make_room(struct builder *builder)
     TRY(u32_vec_resize(&builder->indices, count));
     TRY(u32_vec_resize(&builder->row_nodes, count));
     TRY(u32_vec_resize(&builder->out.tree.row_nodes, count));
-    TRY(stack_passage_vec_resize(&builder->steps.passages, profile->recording.node_count));
-    for (uint32_t i = 0; i < profile->recording.node_count; i++) {
-        const struct rec_node *node = &profile->recording.nodes[i];
-        builder->steps.passages.items[i] = (struct stack_passage){
-            .parent = node->parent, .chain = code_index_chain_number(code, i, node->frame)};
-    }
+    TRY(stack_steps_begin(&builder->steps));
     return newest_vec_resize(&builder->newest, builder->key == CALL_TREE_BY_LOCATION
                                                    ? code->locations.len * 2
                                                    : code->functions.len);
@@ -312,18 +308,17 @@ static struct stack_cursor begin_row(const struct builder *builder, size_t index
         &builder->steps, selection->profile->recording.rows[selection->rows.items[index]].node);
 }
 
-// Number the rows by their innermost function, in the order in which these come first.
-static MUST_USE enum err number_rows(struct builder *builder)
+// Count the rows by their innermost function. Functions are numbered from 1 in the order in which
+// they come first. `next` gets the place of the first row of each, `own` the number of each row.
+static MUST_USE enum err
+count_rows(const struct builder *builder, struct u32_vec *next, uint32_t *own)
 {
     CLEANUP(u32_vec_release) struct u32_vec numbers = {0}; // by function; 0: none yet
-    CLEANUP(u32_vec_release) struct u32_vec next = {0};    // by number: the place of its next row
     const size_t functions = builder->selection->profile->code.functions.len;
-    const size_t count = builder->selection->rows.len;
-    uint32_t *own = builder->scratch.items;
     uint32_t last = 0;
     TRY(u32_vec_resize(&numbers, functions + 1)); // and one for rows without a frame
-    TRY(u32_vec_resize(&next, functions + 3));
-    for (size_t i = 0; i < count; i++) {
+    TRY(u32_vec_resize(next, functions + 3));
+    for (size_t i = 0; i < builder->selection->rows.len; i++) {
         const struct stack_cursor cursor = begin_row(builder, i);
         uint32_t *number =
             &numbers.items[cursor.node != 0
@@ -331,33 +326,42 @@ static MUST_USE enum err number_rows(struct builder *builder)
                                : functions];
         *number = *number != 0 ? *number : ++last;
         own[i] = *number;
-        next.items[own[i] + 1]++;
+        next->items[own[i] + 1]++;
     }
     for (size_t i = 1; i <= last; i++) {
-        next.items[i] += next.items[i - 1];
+        next->items[i] += next->items[i - 1];
     }
-    for (size_t i = 0; i < count; i++) {
-        builder->indices.items[next.items[own[i]]++] = (uint32_t)i;
+    return ERR_OK;
+}
+
+// Number the rows by their innermost function, and begin their stacks.
+static MUST_USE enum err begin_rows(struct builder *builder)
+{
+    CLEANUP(u32_vec_release) struct u32_vec next = {0}; // by function's number: its next row
+    const uint32_t *own = builder->scratch.items;
+    TRY(count_rows(builder, &next, builder->scratch.items));
+    for (size_t i = 0; i < builder->selection->rows.len; i++) {
+        const uint32_t row = next.items[own[i]]++;
+        builder->indices.items[row] = (uint32_t)i;
+        builder->costs.items[row] = selection_costs(builder->selection, i);
+        builder->cursors.items[row] = begin_row(builder, i);
+        builder->goes_with.items[row] = REC_NONE;
+        builder->order.items[row] = row;
     }
     return ERR_OK;
 }
 
 static MUST_USE enum err begin_tree(struct builder *builder)
 {
-    const struct selection *selection = builder->selection;
+    const size_t row_count = builder->selection->rows.len;
     struct call_tree *tree = &builder->out.tree;
     TRY(make_room(builder));
     TRY(add_node(builder, call_tree_root));
-    TRY(number_rows(builder));
-    for (size_t row = 0; row < selection->rows.len; row++) {
-        const size_t index = builder->indices.items[row];
-        builder->costs.items[row] = selection_costs(selection, index);
+    TRY(begin_rows(builder));
+    for (size_t row = 0; row < row_count; row++) {
         costs_add(&tree->costs.totals.items[0], &builder->costs.items[row]);
-        builder->goes_with.items[row] = REC_NONE;
-        builder->order.items[row] = (uint32_t)row;
-        builder->cursors.items[row] = begin_row(builder, index);
     }
-    builder->runs.items[0].end = selection->rows.len;
+    builder->runs.items[0].end = row_count;
     for (int cost = 0; cost < COST_COUNT && builder->share > 0; cost++) {
         builder->least.values[cost] =
             tree_costs_total(&tree->costs, 0)->values[cost] / builder->share;

@@ -1,30 +1,89 @@
 // SPDX-License-Identifier: MIT
 #include "profile/calls/stack_cursor.h"
 
-static struct stack_cursor begin_node(const struct stack_steps *steps, uint32_t node)
+#include "base/compiler.h"
+#include "base/minmax.h"
+
+// Count for each node how many frames the longest of its stacks goes on inwards.
+static MUST_USE enum err measure_heights(const struct recording *recording, struct u32_vec *out)
 {
-    if (node == 0) {
-        return (struct stack_cursor){0};
+    TRY(u32_vec_resize(out, recording->node_count));
+    for (size_t i = recording->node_count; i-- > 1;) {
+        uint32_t *outer = &out->items[recording->nodes[i].parent];
+        *outer = (uint32_t)max_u64(*outer, (uint64_t)out->items[i] + 1);
     }
+    return ERR_OK;
+}
+
+// Give the nodes their places: the highest first, so the root's is 0.
+static MUST_USE enum err place_nodes(struct stack_steps *steps)
+{
+    CLEANUP(u32_vec_release) struct u32_vec heights = {0};
+    CLEANUP(u32_vec_release) struct u32_vec next = {0}; // by height
+    TRY(measure_heights(&steps->selection->profile->recording, &heights));
+    TRY(u32_vec_resize(&next, heights.len > 0 ? (size_t)heights.items[0] + 1 : 1));
+    for (size_t i = 0; i < heights.len; i++) {
+        next.items[heights.items[i]]++;
+    }
+    uint32_t sum = 0;
+    for (size_t height = next.len; height-- > 0;) {
+        const uint32_t count = next.items[height];
+        next.items[height] = sum;
+        sum += count;
+    }
+    TRY(u32_vec_resize(&steps->places, heights.len));
+    for (size_t i = 0; i < heights.len; i++) {
+        steps->places.items[i] = next.items[heights.items[i]]++;
+    }
+    return ERR_OK;
+}
+
+enum err stack_steps_begin(struct stack_steps *steps)
+{
+    const struct profile *profile = steps->selection->profile;
+    const size_t count = profile->recording.node_count;
+    TRY(stack_passage_vec_resize(&steps->passages, count));
+    TRY(place_nodes(steps));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rec_node *node = &profile->recording.nodes[i];
+        steps->passages.items[steps->places.items[i]] =
+            (struct stack_passage){.parent = i > 0 ? steps->places.items[node->parent] : 0,
+                                   .chain = code_index_chain_number(&profile->code, i, node->frame),
+                                   .node = i};
+    }
+    return ERR_OK;
+}
+
+void stack_steps_release(struct stack_steps *steps)
+{
+    stack_passage_vec_release(&steps->passages);
+    u32_vec_release(&steps->places);
+}
+
+// Put the cursor on the innermost location of a node. It is written where it is: a copy would wait
+// for its parts, millions of times.
+static void begin_node(const struct stack_steps *steps, uint32_t node, struct stack_cursor *cursor)
+{
     const struct selection *selection = steps->selection;
-    const struct stack_passage *passage = &steps->passages.items[node];
-    const struct code_chain chain =
-        selection->shown.len > 0 ? selection_chain(selection, node)
-                                 : code_index_chain(&selection->profile->code, passage->chain);
-    if (chain.count == 0) { // nor are its callers shown
-        return (struct stack_cursor){0};
+    struct code_chain chain = {0};
+    if (node != 0) {
+        const struct stack_passage *passage = &steps->passages.items[node];
+        cursor->outer = passage->parent;
+        chain = selection->shown.len > 0
+                    ? selection_chain(selection, passage->node)
+                    : code_index_chain(&selection->profile->code, passage->chain);
     }
-    return (struct stack_cursor){.node = node,
-                                 .left = (uint32_t)chain.count,
-                                 .at = chain.locations,
-                                 .outer = passage->parent};
+    const bool is_shown = chain.count > 0; // else its callers are not either
+    cursor->node = is_shown ? node : 0;
+    cursor->left = (uint32_t)chain.count;
+    cursor->at = is_shown ? chain.locations : NULL;
 }
 
 static void step_cursor(const struct stack_steps *steps, struct stack_cursor *cursor)
 {
     cursor->at++;
     if (--cursor->left == 0) {
-        *cursor = begin_node(steps, cursor->outer);
+        begin_node(steps, cursor->outer, cursor);
     }
 }
 
@@ -95,7 +154,8 @@ static struct stack_cursor begin_wrappers(const struct stack_steps *steps,
 
 struct stack_cursor stack_cursor_begin(const struct stack_steps *steps, uint32_t node)
 {
-    struct stack_cursor innermost = begin_node(steps, node);
+    struct stack_cursor innermost = {0};
+    begin_node(steps, steps->places.items[node], &innermost);
     struct stack_cursor site = innermost;
     uint32_t count = 0;
     for (; steps->folds != NULL && is_on_wrapper(steps, &site); count++) {

@@ -11,9 +11,9 @@
 #include "host/containers/vec.h"
 #include "profile/calls/call_tree.h"
 
-// How far a stack was followed: its next location.
+// How far a stack was followed: its next location. Nodes are places of passages.
 struct stack_cursor {
-    uint32_t node;        // of the recording; 0 at the stack's outer end
+    uint32_t node;        // 0 at the stack's outer end
     uint32_t left;        // remaining locations in the chain of the node's frame
     const uint32_t *at;   // in that chain; NULL at the stack's outer end
     uint32_t hidden;      // wrapper frames inside of it that are not shown
@@ -24,10 +24,12 @@ struct stack_cursor {
 DEFINE_VEC(stack_cursor_vec, struct stack_cursor);
 
 // A node of the recording, and the last row that reached it. What a step needs is in one place: it
-// costs one access to memory that is in no cache.
+// costs one access to memory that is in no cache. Nodes as far from the inner ends of their stacks
+// are neighbours: many stacks pass through the few outer ones, which then do stay in the caches.
 struct stack_passage {
-    uint32_t parent;
+    uint32_t parent;    // its place; 0: the root
     uint32_t chain;     // code_index_chain_number
+    uint32_t node;      // of the recording
     uint32_t tree_node; // where the row is; 0: none yet; no row reaches the root
     uint32_t row;
 };
@@ -38,11 +40,16 @@ DEFINE_VEC(stack_passage_vec, struct stack_passage);
 struct stack_steps {
     const struct selection *selection;   // borrowed
     const struct call_tree_folds *folds; // borrowed; NULL: no frames are folded
-    struct stack_passage_vec passages;   // owned; by node of the recording
+    struct stack_passage_vec passages;   // owned; by place
+    struct u32_vec places;               // owned; by node of the recording
     struct call_tree *tree;              // borrowed
 };
 
-// Begin a stack at its innermost frame of the tree.
+// Fill passages and places. ERR_NO_MEMORY.
+enum err stack_steps_begin(struct stack_steps *steps) MUST_USE;
+void stack_steps_release(struct stack_steps *steps);
+
+// Begin the stack of a node of the recording at its innermost frame of the tree.
 struct stack_cursor stack_cursor_begin(const struct stack_steps *steps, uint32_t node);
 
 // Move the cursor outwards from `node` of the tree by one frame. Of several wrapper frames in a row
