@@ -82,10 +82,14 @@ unseen_blocks(const struct sampling *sampling, double sum, const struct sampled_
     return (double)sampling_most_unseen(sampling) / shortest * octaves;
 }
 
-// Return two standard errors of a number of blocks, and of those that none was recorded of.
+// Return two standard errors of a number of blocks, and of those that none was recorded of. 0: no
+// size is known.
 static double
 two_errors_of_number(const struct sampling *sampling, double sum, const struct sampled_sizes *sizes)
 {
+    if (sizes->shortest_length == 0) {
+        return 0;
+    }
     const double squares = fmin(sizes->inverse_lengths, sum / (double)sizes->shortest_length);
     const double seen = two_errors(sampling, squares);
     const double unseen = unseen_blocks(sampling, sum, sizes);
