@@ -31,8 +31,13 @@ enum {
     PAGE_BLOCKS_MAX = 1 + MIDDLE_PAGE + FINE_PAGE + TINY_PAGE,
 };
 
-// A table that is a hole in the file is not there, and not filled.
+// Only pages from `first` to `last` are read, which have all that are noted. A table that is a hole
+// in the file is not there, and not filled.
 struct chunk {
+    uint32_t first;
+    uint32_t last;
+    struct words_page notes[PAGES];
+    bool has_notes;
     bool has_coarse;
     bool has_middle;
     bool has_fine;
@@ -144,26 +149,39 @@ static int by_address(const void *a, const void *b)
     return order_u64(x->address, y->address) ?: order_u64(y->birth_ms, x->birth_ms);
 }
 
+static bool had_words(const _Atomic uint8_t *has)
+{
+    // The copy is private.
+    return atomic_load_explicit(has, memory_order_relaxed) == WORDS_NOTE_HAD;
+}
+
+static bool is_noted(const struct words_page *page)
+{
+    return had_words(&page->has_coarse) || had_words(&page->has_middle) ||
+           had_words(&page->has_fine);
+}
+
 static void visit_page(struct listing *l, uint32_t page, uint64_t address)
 {
     const struct chunk *c = &l->chunk;
-    const uint64_t coarse = c->has_coarse ? c->coarse[page] : 0;
+    const struct words_page *note = c->notes + page;
+    const uint32_t fine = page * FINE_PAGE;
     l->block_count = 0;
-    if (coarse != 0) {
+    if (c->has_coarse && had_words(&note->has_coarse)) {
         const uint64_t large = c->has_large ? c->large[page] : 0;
         const bool is_sound = large >> WORDS_ADDRESS_BITS == 0;
-        add_word(l, coarse, is_sound ? large : 0, address, WORDS_COARSE_BITS);
+        add_word(l, c->coarse[page], is_sound ? large : 0, address, WORDS_COARSE_BITS);
     }
-    if (c->has_middle) {
+    if (c->has_middle && had_words(&note->has_middle)) {
         add_words(l, c->middle + (size_t)page * MIDDLE_PAGE, MIDDLE_PAGE, address,
                   WORDS_MIDDLE_BITS);
     }
-    const uint32_t fine = page * FINE_PAGE;
     const uint32_t others = l->block_count;
-    if (c->has_fine) {
+    const bool has_fine = c->has_fine && had_words(&note->has_fine);
+    if (has_fine) {
         add_words(l, c->fine + fine, FINE_PAGE, address, WORDS_FINE_BITS);
     }
-    for (uint32_t i = fine; c->has_tiny && i < fine + FINE_PAGE; i++) {
+    for (uint32_t i = fine; has_fine && c->has_tiny && i < fine + FINE_PAGE; i++) {
         if (c->fine[i] == WORD_MARKER) {
             add_words(l, c->tiny + (size_t)i * TINY_GRAIN, TINY_GRAIN,
                       address + ((uint64_t)(i - fine) << WORDS_FINE_BITS), WORDS_TINY_BITS);
@@ -204,28 +222,60 @@ static bool read_words(int fd, uint64_t offset, void *to, size_t len_bytes, bool
     return !*is_there || read_part(fd, offset, to, len_bytes);
 }
 
-// Read the words of a table for the chunk at `place` of the region at `offset`.
-#define READ_TABLE(l, table, offset, place, grain_bits)          \
-    read_words((l)->fd,                                          \
-               (offset) + offsetof(struct words_region, table) + \
-                   ((place) >> (grain_bits)) * sizeof(uint64_t), \
-               (l)->chunk.table, sizeof((l)->chunk.table), &(l)->chunk.has_##table)
+// Read the words of a table for the noted pages of the chunk at `place` of the region at `offset`.
+// A page has (1 << PAGE_BITS >> grain_bits) of them.
+#define READ_TABLE(l, table, offset, place, grain_bits)                                          \
+    read_words((l)->fd,                                                                          \
+               (offset) + offsetof(struct words_region, table) +                                 \
+                   (((place) + ((uint64_t)(l)->chunk.first << PAGE_BITS)) >> (grain_bits)) *     \
+                       sizeof(uint64_t),                                                         \
+               (l)->chunk.table + ((size_t)(l)->chunk.first << PAGE_BITS >> (grain_bits)),       \
+               ((size_t)((l)->chunk.last - (l)->chunk.first + 1) << PAGE_BITS >> (grain_bits)) * \
+                   sizeof(uint64_t),                                                             \
+               &(l)->chunk.has_##table)
+
+// Read the notes of a chunk, and which pages they name. Other pages have no words, and may be a
+// hole for a thousand times their size.
+static bool read_notes(struct listing *l, uint64_t offset, uint64_t place, bool *has_any)
+{
+    struct chunk *c = &l->chunk;
+    const uint64_t at = offset + (place >> PAGE_BITS) * sizeof(c->notes[0]);
+    *has_any = false;
+    if (!read_words(l->fd, at, c->notes, sizeof(c->notes), &c->has_notes)) {
+        return false;
+    }
+    for (uint32_t page = 0; c->has_notes && page < PAGES; page++) {
+        if (is_noted(c->notes + page)) {
+            c->first = *has_any ? c->first : page;
+            c->last = page;
+            *has_any = true;
+        }
+    }
+    return true;
+}
+
+static bool read_tables(struct listing *l, uint64_t offset, uint64_t place)
+{
+    const struct chunk *c = &l->chunk;
+    return READ_TABLE(l, coarse, offset, place, WORDS_COARSE_BITS) &&
+           (!c->has_coarse || READ_TABLE(l, large, offset, place, WORDS_COARSE_BITS)) &&
+           READ_TABLE(l, middle, offset, place, WORDS_MIDDLE_BITS) &&
+           READ_TABLE(l, fine, offset, place, WORDS_FINE_BITS) &&
+           READ_TABLE(l, tiny, offset, place, WORDS_TINY_BITS);
+}
 
 static bool visit_region(struct listing *l, uint64_t offset, uint64_t address)
 {
-    const struct chunk *c = &l->chunk;
     for (uint64_t place = 0; place < WORDS_REGION_BYTES && !l->is_left; place += CHUNK_BYTES) {
-        if (!READ_TABLE(l, coarse, offset, place, WORDS_COARSE_BITS) ||
-            (c->has_coarse && !READ_TABLE(l, large, offset, place, WORDS_COARSE_BITS)) ||
-            !READ_TABLE(l, middle, offset, place, WORDS_MIDDLE_BITS) ||
-            !READ_TABLE(l, fine, offset, place, WORDS_FINE_BITS) ||
-            !READ_TABLE(l, tiny, offset, place, WORDS_TINY_BITS)) {
+        bool has_any;
+        if (!read_notes(l, offset, place, &has_any) ||
+            (has_any && !read_tables(l, offset, place))) {
             return false;
         }
-        if (!c->has_coarse && !c->has_middle && !c->has_fine) {
+        if (!has_any) {
             continue;
         }
-        for (uint32_t page = 0; page < PAGES; page++) {
+        for (uint32_t page = l->chunk.first; page <= l->chunk.last; page++) {
             visit_page(l, page, address + place + ((uint64_t)page << PAGE_BITS));
         }
         pause_sometimes(l);
@@ -407,14 +457,8 @@ void block_words_places_free(struct block_words_places *places)
     free(places);
 }
 
-static bool had_words(const _Atomic uint8_t *has)
-{
-    // The copy is private.
-    return atomic_load_explicit(has, memory_order_relaxed) == WORDS_NOTE_HAD;
-}
-
 // Do block_words_places_any for pages of one region.
-static bool has_any(int fd, const struct region *region, uint64_t start, uint64_t end)
+static bool has_noted(int fd, const struct region *region, uint64_t start, uint64_t end)
 {
     struct words_page pages[256];
     const uint64_t last = (end - region->address + (1u << PAGE_BITS) - 1) >> PAGE_BITS;
@@ -427,9 +471,7 @@ static bool has_any(int fd, const struct region *region, uint64_t start, uint64_
             return true;
         }
         for (uint64_t i = 0; is_there && i < count; i++) {
-            const struct words_page *page = pages + i;
-            if (had_words(&page->has_coarse) || had_words(&page->has_middle) ||
-                had_words(&page->has_fine)) {
+            if (is_noted(pages + i)) {
                 return true;
             }
         }
@@ -447,7 +489,7 @@ bool block_words_places_any(const struct block_words_places *places, uint64_t st
         const struct region *region = places->regions + i;
         const uint64_t from = max_u64(start, region->address);
         const uint64_t to = min_u64(end, region->address + WORDS_REGION_BYTES);
-        if (from < to && has_any(places->fd, region, from, to)) {
+        if (from < to && has_noted(places->fd, region, from, to)) {
             return true;
         }
     }
