@@ -25,6 +25,7 @@
 
 enum {
     PAGES_SEARCHED = 1 << 16, // for the beginning of a module: 256 MiB
+    HOLE_PAGES_MAX = 1 << 9,  // unreadable, between parts that may be 2 MiB apart
     NAMESPACES_MAX = 64,      // glibc has 16
     LINKED_VERSION = 2,       // of struct r_debug, since which the loader's lists are linked
 };
@@ -200,13 +201,16 @@ static struct bytes headers_at(uint64_t start, const struct link_map *map)
 
 // Return the program headers of a module of the loader's list; empty if there are none. A module
 // whose lowest address in the file is not 0 does not begin at the address by which it was moved,
-// where something else may be, or nothing: then it begins before its dynamic section.
+// where something else may be, or nothing: then it begins before its dynamic section. Between its
+// code and its data may be a hole: linkers place these 64 KiB apart for AArch64.
 static struct bytes headers_of(const struct link_map *map)
 {
     struct bytes headers = headers_at(map->l_addr, map);
     uint64_t at = grain_start((uint64_t)map->l_ld);
-    for (uint32_t i = 0; headers.len == 0 && i < PAGES_SEARCHED && sys_is_readable(at); i++) {
-        if (__builtin_memcmp((const void *)at, ELFMAG, SELFMAG) == 0) {
+    uint32_t hole = 0; // pages since the last one that could be read
+    for (uint32_t i = 0; headers.len == 0 && i < PAGES_SEARCHED && hole < HOLE_PAGES_MAX; i++) {
+        hole = sys_is_readable(at) ? 0 : hole + 1;
+        if (hole == 0 && __builtin_memcmp((const void *)at, ELFMAG, SELFMAG) == 0) {
             return headers_at(at, map);
         }
         at -= PAGE_GRAIN;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/page.h"
 #include "target/agent/agent_modules.h"
 #include "target/preload/process/process.h"
 #include "target/unwind/cfi/rule.h"
@@ -21,7 +22,7 @@
 #include "target/unwind/unwind.h"
 #include "thread_way.h"
 
-#define PAGE         UINT64_C(4096)
+#define PAGE         ((uint64_t)PAGE_LARGEST) // a part that is protected alone
 #define MODULE_BYTES (4 * PAGE)
 
 enum {
@@ -323,7 +324,8 @@ static void modules_of_all_namespaces_are_listed(void **state)
     assert_true(module_table_find(here, &span));
 }
 
-// Modules that were linked for another address, and such as have no headers.
+// Modules that were linked for another address, one with a hole between its parts, and such as have
+// no headers.
 static void a_module_is_described_by_its_own_headers(void **state)
 {
     (void)state;
@@ -332,6 +334,7 @@ static void a_module_is_described_by_its_own_headers(void **state)
     const uint64_t damaged = load(1, "/lib/damaged", 0);
     const uint64_t strange = load(2, "/lib/strange", 0);
     const uint64_t last = load(3, "/lib/last", 0);
+    assert_int_equal(mprotect((void *)(moved + PAGE), PAGE, PROT_NONE), 0);
     memset((void *)damaged, 0, 4);
     f.maps[2].l_ld = (void *)(strange + 3 * PAGE); // its header names another place
     link_maps(4);
@@ -435,8 +438,8 @@ static void guesses_use_the_tables_that_were_made(void **state)
 {
     (void)state;
     const uint64_t pc = return_address(); // at its entry a function has stored nothing yet
-    struct agent_module module = {.start = pc & ~(PAGE - 1)};
-    module.end = module.start + PAGE;
+    struct agent_module module = {.start = grain_start(pc)};
+    module.end = module.start + PAGE_GRAIN;
     assert_int_equal(dl_iterate_phdr(find_own_tables, &module), 1);
     assert_true(module.eh_frame_hdr >= module.end);
     struct agent_module_list *list = current();
