@@ -65,8 +65,10 @@ static enum err open_bytes(const struct strbuf *file,
     assert_non_null(copy);
     memcpy(copy, file->data, len);
     struct err_info info = {0};
-    enum err err = recording_open_bytes((struct bytes){.data = copy, .len = len}, "test", NULL, out,
-                                        result, &info);
+    struct recording_limits limits = recording_default_limits;
+    limits.most_bytes = (uint64_t)1 << 30; // whatever memory this machine has
+    enum err err = recording_open_bytes((struct bytes){.data = copy, .len = len}, "test", &limits,
+                                        out, result, &info);
     free(copy);
     if (err != ERR_OK) {
         assert_true(strlen(info.text) > 10); // a sentence
