@@ -45,6 +45,10 @@ function(cairn_harden target)
     target_compile_options(${target} PRIVATE
         -fstack-protector-strong -fstack-clash-protection $<$<CONFIG:RelWithDebInfo,Release>:-D_FORTIFY_SOURCE=2>
         $<$<STREQUAL:${CAIRN_ARCH},x86_64>:-fcf-protection=full>)
+    # Threads and processes with a small stack (ulimit -s) run this code. Without optimisation frames are larger.
+    if(CMAKE_BUILD_TYPE MATCHES "^(RelWithDebInfo|Release)$")
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=17408>)
+    endif()
     target_link_options(${target} PRIVATE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
 endfunction()
 

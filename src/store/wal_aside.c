@@ -18,7 +18,7 @@
 
 enum {
     SPARE_BYTES = 1 << 20,
-    COPY_STEP_BYTES = 64 * 1024,
+    COPY_STEP_BYTES = 16 * 1024,
     LINK_MAX_BYTES = 512, // longer ones are not ours
 };
 

@@ -229,6 +229,15 @@ def test_a_small_limit_on_the_stack_is_the_programs_alone(scratch, options):
     assert b".c:" in report.stdout, "there are no lines of libc: is its debug information installed?"
 
 
+def test_a_program_is_entered_with_a_small_stack(scratch):
+    """An attach reads code of the allocators, and the page is written deep in the stack."""
+    path = scratch / "x.cairn"
+    for command in [["record", "-q", "--all-allocators", "-o", path, "--", "ls"],
+                    ["export", "--html", "-o", scratch / "x.html", path]]:
+        subprocess.run([CAIRN, *command], env=environment(), check=True, timeout=60, stdout=subprocess.DEVNULL,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (96 << 10, -1)))
+
+
 MAPPING = """import mmap, os, resource, sys
 if len(sys.argv) > 1:
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))

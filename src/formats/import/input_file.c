@@ -35,7 +35,7 @@ open_standard_input(int *out_fd, struct chunk_source *source, struct err_info *i
 {
     static const char name[] = "standard input";
     enum {
-        STEP_BYTES = 1 << 16
+        STEP_BYTES = 1 << 14
     };
     struct stat status;
     if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {

@@ -42,7 +42,7 @@ struct json_writer {
     bool after_key;
     bool failed;
     size_t buffered;
-    char buffer[16384];
+    char buffer[4096]; // small: answers are written deep in the stack
 };
 
 void json_to_sink(struct json_writer *w, json_sink *sink, void *context, enum json_style style);

@@ -11,7 +11,7 @@
 
 enum {
     SEARCHED_BYTES_MAX = 64 << 20, // of a segment
-    PIECE_BYTES = 32 << 10,        // that are read at once
+    PIECE_BYTES = 16 << 10,        // that are read at once
     MARK_BYTES_MAX = 16,           // of a text
 };
 

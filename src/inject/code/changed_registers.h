@@ -39,5 +39,6 @@ struct changed_source {
     uint64_t (*function_of)(void *context, uint64_t addr);
 };
 
-// Whether the function at `addr` writes rax, rcx, rdx, rsi, rdi and r8 to r11.
+// Whether the function at `addr` writes rax, rcx, rdx, rsi, rdi and r8 to r11. False if that is not
+// known, also for lack of memory.
 bool changed_registers_are_all(uint64_t addr, const struct changed_source *source);

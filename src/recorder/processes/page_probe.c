@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -88,13 +89,18 @@ static int touch(void *context)
 
 // As vfork(2) does, but with a stack of its own: the child uses the thread-local storage of this
 // thread, which waits for its end.
-static void run_child(struct touching *touching)
+static enum err run_child(struct touching *touching)
 {
-    _Alignas(16) uint8_t stack[STACK_BYTES];
+    uint8_t *stack = malloc(STACK_BYTES); // aligned to 16 bytes, as a stack is
+    if (stack == NULL) {
+        return ERR_NO_MEMORY;
+    }
     const pid_t child =
-        clone(touch, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, touching);
+        clone(touch, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, touching);
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }
+    free(stack);
+    return ERR_OK;
 }
 
 enum err page_probe_touch(int pid)
@@ -110,8 +116,7 @@ enum err page_probe_touch(int pid)
         return ERR_OK;
     }
     CLEANUP(fd_closep) int memory = proc_file_open(living, "mem");
-    if (memory >= 0) {
-        run_child(&(struct touching){.pid = living, .memory = memory, .pages = &pages});
-    }
-    return ERR_OK;
+    return memory < 0
+               ? ERR_OK
+               : run_child(&(struct touching){.pid = living, .memory = memory, .pages = &pages});
 }

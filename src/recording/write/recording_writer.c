@@ -21,7 +21,7 @@
 
 enum {
     DEFAULT_LEVEL = 4, // one more costs a third more time, for 2 % of the bytes
-    COPY_BYTES = 32768,
+    COPY_BYTES = 16384,
 };
 
 static enum err

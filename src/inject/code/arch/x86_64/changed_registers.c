@@ -4,6 +4,7 @@
 
 #include <Zydis/Zydis.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/hash.h"
 
@@ -509,13 +510,19 @@ static void walk_function(struct walk *walk, struct function function)
 
 bool changed_registers_are_all(uint64_t addr, const struct changed_source *source)
 {
-    struct walk walk = {.source = source};
-    (void)ZydisDecoderInit(&walk.decoder, ZYDIS_MACHINE_MODE_LONG_64,
-                           ZYDIS_STACK_WIDTH_64); // cannot fail
-    (void)note_function(&walk, addr);             // there is room
-    walk.functions[0].kept = 0;
-    for (size_t i = 0; i < walk.function_count && (walk.changed & CHANGEABLE) != CHANGEABLE; i++) {
-        walk_function(&walk, walk.functions[i]);
+    struct walk *walk = calloc(1, sizeof(*walk)); // too large for a small stack
+    if (walk == NULL) {
+        return false;
     }
-    return (walk.changed & CHANGEABLE) == CHANGEABLE;
+    walk->source = source;
+    (void)ZydisDecoderInit(&walk->decoder, ZYDIS_MACHINE_MODE_LONG_64,
+                           ZYDIS_STACK_WIDTH_64); // cannot fail
+    (void)note_function(walk, addr);              // there is room
+    walk->functions[0].kept = 0;
+    for (size_t i = 0; i < walk->function_count && (~walk->changed & CHANGEABLE) != 0; i++) {
+        walk_function(walk, walk->functions[i]);
+    }
+    const bool are_all = (~walk->changed & CHANGEABLE) == 0;
+    free(walk);
+    return are_all;
 }
