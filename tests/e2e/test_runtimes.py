@@ -44,8 +44,8 @@ int main(void)
 
 PHP = ("runs PHP: its objects come from chunks of its own allocator (Zend); cairn sees each of them only "
        "with USE_ZEND_ALLOC=0")
-GO = ("is a Go program: cairn sees what its C code allocates, not Go's own heap; runtime/pprof writes profiles of "
-      "Go's heap, which 'cairn report' opens")
+GO = ("is a Go program: cairn sees what its C code allocates, but not which Go code called it, nor Go's own heap; "
+      "runtime/pprof writes profiles of Go's heap, which 'cairn report' opens")
 STATIC_GO = "static Go program; runtime/pprof writes profiles of Go's heap, which 'cairn report' opens"
 
 

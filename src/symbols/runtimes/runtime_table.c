@@ -17,7 +17,8 @@ static const struct runtime table[] = {
         .is = "is a Go program",
         .sections = {".note.go.buildid", ".gopclntab", ".data.rel.ro.gopclntab", ".go.buildinfo",
                      ".go.module"},
-        .hides = "cairn sees what its C code allocates, not Go's own heap",
+        .hides = "cairn sees what its C code allocates, but not which Go code called it, nor Go's "
+                 "own heap",
         .instead = "runtime/pprof writes profiles of Go's heap, which 'cairn report' opens",
         .lacks_malloc = true,
         .tried = "1.19",
