@@ -238,6 +238,14 @@ def test_a_program_is_entered_with_a_small_stack(scratch):
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (96 << 10, -1)))
 
 
+def test_a_limit_on_addresses_of_cairn_itself_is_named(scratch):
+    said = subprocess.run([CAIRN, "record", "-o", scratch / "x.cairn", "--", "true"], env=environment(), check=False,
+                          timeout=60, stderr=subprocess.PIPE,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+    assert said.returncode == 126
+    assert b"the limit on addresses is too low to record" in said.stderr and b"(ulimit -v)" in said.stderr
+
+
 MAPPING = """import mmap, os, resource, sys
 if len(sys.argv) > 1:
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))

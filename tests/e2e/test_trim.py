@@ -119,7 +119,8 @@ def test_a_process_that_cannot_give_memory_back_is_refused(scratch):
             assert said in trim("trim", "-p", process.pid, status=2)
             process.kill()
     assert "there is no process" in trim("trim", "-p", process.pid, status=2)
-    assert "no --pid given" in trim("trim", status=2)
+    assert "no process is given: -p PID" in trim("trim", status=2)
+    assert "a process is given by -p" in trim("trim", "4711", status=2)
 
 
 def test_a_recorded_program_is_trimmed(scratch):

@@ -32,10 +32,11 @@ static int run(void *context, int count, char **operands)
     const struct trim_fields *fields = context;
     struct err_info info = {0};
     if (count > 0) {
-        return command_refuse(&command_trim, "unexpected operand '%.100s'", operands[0]);
+        return command_refuse(&command_trim,
+                              "unexpected operand '%.100s': a process is given by -p", operands[0]);
     }
     if (fields->pid == 0) {
-        return command_refuse(&command_trim, "no --pid given");
+        return command_refuse(&command_trim, "no process is given: -p PID");
     }
     const enum err problem =
         trim_process((int)fields->pid, fields->patience_ms, fields->use_json, &info);

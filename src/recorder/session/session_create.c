@@ -54,13 +54,25 @@ static enum err memory_size(int memfd, uint64_t bytes, struct err_info *info)
     return failure == 0 ? ERR_OK : err_set_errno(info, failure, "cannot size the session's memory");
 }
 
+// What failed may be a limit that cairn itself has.
+static enum err say_unmapped(int failure, struct err_info *info)
+{
+    struct rlimit own;
+    return failure == ENOMEM && getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY
+               ? err_set(info, ERR_LIMIT,
+                         "the limit on addresses is too low to record: the memory shared with "
+                         "the program takes %u GiB of them (ulimit -v)",
+                         (unsigned)(SESSION_BYTES >> 30))
+               : err_set_errno(info, failure, "cannot map the session's memory");
+}
+
 // Map the head of the words behind the lanes.
 static enum err words_create(struct session *s, struct err_info *info)
 {
     void *words = mmap(NULL, sizeof(*s->words), PROT_READ | PROT_WRITE, MAP_SHARED, s->memfd,
                        (off_t)SESSION_WORDS_OFFSET);
     if (words == MAP_FAILED) {
-        return err_set_errno(info, errno, "cannot map the session's memory");
+        return say_unmapped(errno, info);
     }
     s->words = words;
     s->words->magic = WORDS_MAGIC;
@@ -80,7 +92,7 @@ static enum err memory_create(struct session *s, uint64_t bytes, struct err_info
     void *memory =
         mmap(NULL, SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->memfd, 0);
     if (memory == MAP_FAILED) {
-        return err_set_errno(info, errno, "cannot map the session's memory");
+        return say_unmapped(errno, info);
     }
     (void)madvise(memory, SESSION_BYTES, MADV_DONTDUMP); // a core dump needs no 4 GiB of holes
     s->memory = memory;
