@@ -377,12 +377,80 @@ static void free_own_crate(struct code_index *code)
     }
 }
 
+// Whether the module starts threads and programs.
+static bool is_runtime(const char *path)
+{
+    static const char *const names[] = {"libstdc++.so", "libc++.so", "libc.so", "libc-2.",
+                                        "libpthread",   "ld-linux",  "ld-musl-"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum start {
+    START_SEEN = 1 << 0,      // of a function: it is in a stack
+    START_ELSEWHERE = 1 << 1, // and inside of the program's own
+};
+
+// Mark the functions without a name of the runtime that are in the stacks. `outer`, by node: 1 if
+// only such functions and wrappers call it.
+static MUST_USE enum err mark_starts(const struct recording *recording,
+                                     const struct code_index *code,
+                                     struct flag_vec *outer,
+                                     struct flag_vec *starts)
+{
+    TRY(flag_vec_resize(outer, recording->node_count));
+    TRY(flag_vec_resize(starts, code->functions.len));
+    outer->items[0] = 1;
+    for (uint32_t i = 1; i < recording->node_count; i++) {
+        const struct rec_node *node = &recording->nodes[i];
+        const uint32_t module = recording->frames[node->frame].module;
+        const struct code_chain chain = code_index_node_chain(code, i, node->frame);
+        const struct code_location *at = &code->locations.items[chain.locations[0]];
+        const bool is_unnamed =
+            (at->flags & CODE_UNKNOWN) != 0 && module != REC_NONE &&
+            is_runtime(rec_string_get(recording, recording->modules[module].path));
+        const bool is_outer = outer->items[node->parent] != 0;
+        outer->items[i] = is_outer && (is_unnamed || (at->flags & CODE_WRAPPER) != 0);
+        if (is_unnamed) {
+            starts->items[at->function] |= is_outer ? START_SEEN : START_ELSEWHERE;
+        }
+    }
+    return ERR_OK;
+}
+
+// Without its symbols, the code of libc and libstdc++ that starts threads has no names that
+// is_wrapper_frame could know. It is where only such code and wrappers call it.
+static MUST_USE enum err find_starts(const struct recording *recording, struct code_index *code)
+{
+    CLEANUP(flag_vec_release) struct flag_vec outer = {0};
+    CLEANUP(flag_vec_release) struct flag_vec starts = {0};
+    if (recording->node_count == 0) {
+        return ERR_OK;
+    }
+    TRY(mark_starts(recording, code, &outer, &starts));
+    for (size_t i = 0; i < code->locations.len; i++) {
+        struct code_location *location = &code->locations.items[i];
+        if (starts.items[location->function] == START_SEEN) {
+            code->functions.items[location->function].flags |= CODE_WRAPPER;
+            location->flags |= CODE_WRAPPER | CODE_LIBRARY;
+        }
+    }
+    return ERR_OK;
+}
+
 enum err
 wrappers_find(const struct recording *recording, struct code_index *code, struct wrapper_vec *out)
 {
     CLEANUP(search_release) struct search search = {.recording = recording, .code = code};
     bool found = true;
     free_own_crate(code);
+    TRY(find_starts(recording, code));
     TRY(find_around_python(recording, code));
     TRY(rec_row_starts(recording->size_buckets, recording->size_bucket_count,
                        sizeof(recording->size_buckets[0]), recording->row_count,

@@ -3,12 +3,14 @@
 //
 // A *call site* is the innermost frame of a stack that was written in order to allocate. operator
 // new, the inside of std::vector, strdup and a program's own xmalloc are wrapper frames: users look
-// for the line that they can change. There are five sources of wrappers:
+// for the line that they can change. There are six sources of wrappers:
 //
 //   by name   the standard libraries' functions, and names that many programs use: is_wrapper_frame
 //             of function_name.h
 //   by file   functions of libraries that were compiled with the program, in the folders of package
 //             managers and in /usr/include, but not those of main's own crate
+//   start     functions without a name of libc, libstdc++ and the loader that only such functions
+//             and wrappers call: they start threads and programs
 //   found     functions of the recording that are called as an allocator is: by many functions, for
 //             blocks of many sizes
 //   asked     functions that match the user's expressions

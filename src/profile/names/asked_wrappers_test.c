@@ -95,6 +95,45 @@ static void libraries_are_passed_over(void **state)
     }
 }
 
+// Write the functions of a stack that are no wrappers, outermost first, each before a ';'.
+static void write_shown(const struct profile *profile, uint32_t node, struct strbuf *out)
+{
+    const struct rec_node *at = &profile->recording.nodes[node];
+    if (at->parent != 0) {
+        write_shown(profile, at->parent, out);
+    }
+    const uint32_t location = code_index_node_chain(&profile->code, node, at->frame).locations[0];
+    if (!profile_is_wrapper(profile, location)) {
+        strbuf_printf(out, "%s;", profile_location_function(profile, location));
+    }
+}
+
+// Code of libc and libstdc++ without a name is a wrapper where it starts a thread or the program.
+static void starts_without_names_are_wrappers(void **state)
+{
+    (void)state;
+#define LIBC "/lib/libc.so.6!"
+#define CXX  "/lib/libstdc++.so.6!"
+    static const struct {
+        const char *text;
+        const char *shown;
+    } cases[] = {
+        {LIBC ";" CXX ";std::thread::run;work;operator new 1 16\n", "work;"},
+        {"/lib/ld-linux-x86-64.so.2!;_start;main;operator new 1 16\n", "main;"},
+        {"main;" LIBC ";work;operator new 1 16\n", "main;libc.so.6+0x20;work;"},
+        {"/lib/libapp.so!;work;operator new 1 16\n", "libapp.so+0x10;work;"},
+        {"main;" LIBC "(/a.c:1);work 1 16\n" LIBC "(/a.c:1);work 1 16\n",
+         "main;libc.so.6+0x20;work;"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(strbuf_release) struct strbuf shown = {0};
+        drawn_profile_open(cases[i].text, &drawn);
+        write_shown(drawn.profile, drawn.profile->recording.rows[0].node, &shown);
+        assert_string_equal(strbuf_text(&shown), cases[i].shown);
+    }
+}
+
 // Draw `callers` functions that call `called`, with `sizes` sizes and `places` lines in it.
 static void draw_calls(
     struct strbuf *out, const char *called, unsigned callers, unsigned sizes, unsigned places)
@@ -189,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_are_passed_over),
+        cmocka_unit_test(starts_without_names_are_wrappers),
         cmocka_unit_test(wrappers_are_found_by_name_and_calls),
         cmocka_unit_test(other_functions_need_many_callers_and_sizes),
         cmocka_unit_test(users_name_wrappers),
