@@ -215,7 +215,10 @@ static MUST_USE enum err judge_entry(const struct growth *growth,
     };
     struct growth_verdict verdict;
     TRY(growth_judge(&history, &verdict));
-    entry->class = verdict.class;
+    // What was recorded of an attached process is not its start.
+    const bool is_later = (recording->processes[part.process].flags & REC_PROCESS_ATTACHED) != 0;
+    const bool is_start = verdict.class == GROWTH_START_UP;
+    entry->class = is_start && is_later ? GROWTH_STOPPED : verdict.class;
     entry->confidence = verdict.confidence;
     const struct sampling sampling = sampling_of(recording);
     const double slices_per_s = 1000 / (double)recording->slice_ms;

@@ -725,9 +725,26 @@ static void what_is_alive_is_listed_most_bytes_first(void **state)
     }
 }
 
+// What an attached process allocates first is not its start.
+static void only_a_started_process_has_a_start(void **state)
+{
+    (void)state;
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    drawn_profile_open("table 9 90\n@0 9 90 0 0 0\ncohort 0 - 9 90\nother 1 1 1 1\n@99 1 1 1 1 0\n",
+                       &drawn);
+    for (int is_attached = 0; is_attached < 2; is_attached++) {
+        CLEANUP(growth_release) struct growth growth = {0};
+        drawn.recording.processes[0].flags |= is_attached != 0 ? REC_PROCESS_ATTACHED : 0;
+        assert_int_equal(growth_build(&drawn.selection, ROW_GROUPS_BY_SITE, 1, &growth), ERR_OK);
+        assert_string_equal(growth_class_name(growth.entries.items[0].class),
+                            is_attached != 0 ? "stopped" : "start_up");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_a_started_process_has_a_start),
         cmocka_unit_test(a_time_range_counts_blocks_by_birth_and_death),
         cmocka_unit_test(a_timeline_counts_the_blocks_of_its_range),
         cmocka_unit_test(timelines_of_all_sizes_add_up_to_the_whole),
