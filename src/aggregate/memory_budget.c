@@ -16,6 +16,9 @@ enum {
     ENTRIES_MIN = 16384, // fewer are not what takes the memory
     ENTRY_BYTES = 96,    // of a node and a row, half
     OTHER_BYTES = 10 << 20,
+    LANES_FROM = 4,
+    LANES_MAPPED = 4,       // the recorder reads a lane's header, ring and book
+    LANE_BYTES = 256 << 10, // of a thread with hundreds of stacks
 };
 
 // Return a 32nd of the cap of words, whose level begins at SAMPLE_FROM of them.
@@ -27,6 +30,12 @@ static uint64_t words_part(const struct memory_budget *budget)
 uint64_t memory_budget_words_from(const struct memory_budget *budget)
 {
     return budget->max_bytes != 0 ? SAMPLE_FROM * words_part(budget) : UINT64_MAX;
+}
+
+bool memory_budget_gives_lanes_back(const struct memory_budget *budget, uint32_t lanes)
+{
+    return budget->max_bytes != 0 &&
+           (uint64_t)lanes * LANE_BYTES > LANES_FROM * (budget->max_bytes / PARTS);
 }
 
 static uint32_t level_of(const struct memory_budget *budget, uint64_t bytes)
@@ -68,12 +77,22 @@ static void limit_entries(struct memory_budget *budget, uint64_t entries, uint64
                       (!merges && grows && bytes >= FULL_FROM * part);
 }
 
+static void note_lanes(struct memory_budget *budget, const struct memory_use *use)
+{
+    const uint64_t lanes_bytes = use->lanes_bytes / LANES_MAPPED;
+    if (lanes_bytes > LANES_FROM * (budget->max_bytes / PARTS)) { // else others are to blame
+        budget->over_bytes = max_u64(budget->over_bytes,
+                                     excess_u64(use->own_bytes + lanes_bytes, budget->max_bytes));
+    }
+}
+
 bool memory_budget_update(struct memory_budget *budget, const struct memory_use *use)
 {
     if (budget->max_bytes == 0) {
         return false;
     }
     limit_entries(budget, use->entries, use->own_bytes);
+    note_lanes(budget, use);
     budget->level = level_of(budget, use->words_bytes);
     return budget->entries_max != 0 && use->entries >= budget->entries_max && !budget->is_full;
 }

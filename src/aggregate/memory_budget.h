@@ -23,6 +23,9 @@
 // that is as large as without an option (is_usual) leaves words as much again as it says:
 // their level begins at 7 ninths of that.
 //
+// Lanes are what threads need to record at all, so nothing makes them fewer. From many on, those of
+// threads that rest give back what is empty. What they take beyond the cap all the same is noted.
+//
 // A pass that reads very many stacks at once treats the table as full from a number of entries on,
 // until the rarest can be merged. A new stack in a full table keeps those of its outer frames that
 // are known, and its innermost frame while few others were added. With a list of blocks (--blocks)
@@ -49,6 +52,7 @@ struct memory_budget {
     uint32_t level;         // of sampling: 0, or MEMORY_LEVEL_MIN to LANE_LEVEL_MAX
     uint32_t late_entries;  // nodes and rows that were added to a full table
     uint64_t merged_stacks; // stacks that lost their own entry, or got none
+    uint64_t over_bytes;    // most that threads' lanes have taken beyond the cap
     bool samples_alone;     // only for lack of memory do threads choose blocks
 };
 
@@ -56,11 +60,15 @@ struct memory_budget {
 struct memory_use {
     uint64_t own_bytes;   // all its memory
     uint64_t words_bytes; // of the programs
+    uint64_t lanes_bytes; // of their threads, as far as it is known; the recorder maps a quarter
     uint64_t entries;     // nodes and rows
 };
 
 // Return from how many bytes of words on blocks are chosen.
 uint64_t memory_budget_words_from(const struct memory_budget *budget);
+
+// Return whether so many lanes give back what they have for next events.
+bool memory_budget_gives_lanes_back(const struct memory_budget *budget, uint32_t lanes);
 
 // Set the limit of entries and the sampling level. Return whether stacks should be merged now.
 bool memory_budget_update(struct memory_budget *budget, const struct memory_use *use);

@@ -271,11 +271,12 @@ drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_in
 static bool update_budget(struct recorder_state *s)
 {
     struct memory_budget *budget = &s->aggregator.budget;
-    const struct memory_use use = {
-        .own_bytes = own_memory_bytes(s->own_memory),
-        .words_bytes = words_memory_bytes(&s->words_memory, &s->session,
-                                          memory_budget_words_from(budget), clock_monotonic_ns()),
-        .entries = aggregator_entries(&s->aggregator)};
+    const uint64_t words_bytes = words_memory_bytes(
+        &s->words_memory, &s->session, memory_budget_words_from(budget), clock_monotonic_ns());
+    const struct memory_use use = {.own_bytes = own_memory_bytes(s->own_memory),
+                                   .words_bytes = words_bytes,
+                                   .lanes_bytes = s->words_memory.lanes_bytes,
+                                   .entries = aggregator_entries(&s->aggregator)};
     const bool merges = memory_budget_update(budget, &use);
     // Relaxed: see layout.h.
     atomic_store_explicit(&s->session.header->memory_level, budget->level, memory_order_relaxed);
@@ -358,6 +359,7 @@ static enum err check_memory(struct recorder_state *s)
         recorder_log(s, "live blocks have reached the memory limit (--max-memory): new ones are "
                         "sampled, and all figures become estimates");
     }
+    recorder_tell_of_lanes(s);
     return merges ? drain_merge_stacks(&s->drain) : ERR_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "host/text/format.h"
 #include "recorder/ingest/drain_books.h"
 
 enum {
@@ -246,6 +247,15 @@ static enum err end_replaced(struct recorder_state *s, uint64_t now_ms)
     }
     s->next_replaced_ns = begun_ns + (clock_monotonic_ns() - begun_ns) * REPLACED_SHARE;
     return ERR_OK;
+}
+
+void recorder_tell_of_lanes(struct recorder_state *s)
+{
+    if (s->aggregator.budget.over_bytes != 0 && !s->has_exceeded) {
+        s->has_exceeded = true;
+        recorder_log(s, "the memory limit (--max-memory) does not hold: the threads alone take %s",
+                     format_bytes(s->words_memory.lanes_bytes).text);
+    }
 }
 
 enum err recorder_take_unrecorded(struct recorder_state *s, uint64_t now_ms)

@@ -172,10 +172,11 @@ struct recorder_state {
     int signal_fd;
     int own_memory; // own_memory.h
     struct words_memory words_memory;
-    bool has_thinned; // threads choose blocks for lack of memory
-    bool has_merged;  // stacks were merged for lack of memory
-    int wait_status;  // of the program; -1 while it runs
-    bool has_signals; // they must be restored
+    bool has_thinned;  // threads choose blocks for lack of memory
+    bool has_merged;   // stacks were merged for lack of memory
+    bool has_exceeded; // so many threads take more than there is
+    int wait_status;   // of the program; -1 while it runs
+    bool has_signals;  // they must be restored
     bool is_launched;
     bool has_ended;       // the program has ended
     bool has_said_others; // the user knows that other processes still run
@@ -362,6 +363,9 @@ void recorder_control_reply_written(struct recorder_state *s, bool is_for_rotati
 
 // Show the user a message, if the caller has a `log`.
 void recorder_log(const struct recorder_state *s, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// Tell the user once if threads' lanes take more memory than the recorder may.
+void recorder_tell_of_lanes(struct recorder_state *s);
 
 // Warn once of an allocator without names, and note it in the recording; the same of that in the
 // program, if it was not asked for before.

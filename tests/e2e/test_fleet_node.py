@@ -19,8 +19,9 @@ PATIENCE_SECONDS = 500
 
 
 @pytest.mark.parametrize("threads, stacks, blocks, limit_mib, interval", [
-    (50, 40, 400, 64, "1s"), pytest.param(300, 200, 2000, 256, "3s", marks=pytest.mark.nightly),
-    pytest.param(2000, 250, 2500, 1024, "5s", marks=pytest.mark.nightly)], ids=["small", "middle", "large"])
+    (50, 40, 400, 64, "1s"), pytest.param(300, 200, 2000, 128, "3s", marks=pytest.mark.nightly),
+    pytest.param(1000, 200, 2000, 256, "3s", marks=pytest.mark.nightly),
+    pytest.param(2000, 250, 2500, 1024, "5s", marks=pytest.mark.nightly)], ids=["small", "middle", "narrow", "large"])
 def test_all_of_cairn_stays_within_its_limit(threads, stacks, blocks, limit_mib, interval, scratch):
     path, socket, kept = scratch / "x.cairn", scratch / "s", []
     with Collector() as collector:

@@ -11,8 +11,8 @@ from cairn_run import CAIRN, PROGRAMS, ROOT, environment
 
 JSON_PAGE = (ROOT / "docs" / "format" / "json.md").read_text()
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
-RARE = {"lost_profiles", "reduced_profiles", "blocks_left_out", "unread_parts", "unpatched_functions",
-        "hidden_allocators", "unjoined_processes", "slow_processes", "omitted_processes",
+RARE = {"over_memory_limit", "lost_profiles", "reduced_profiles", "blocks_left_out", "unread_parts",
+        "unpatched_functions", "hidden_allocators", "unjoined_processes", "slow_processes", "omitted_processes",
         "uncounted_blocks", "undecided_blocks", "block_birth_error_ms"}
 
 

@@ -50,9 +50,12 @@ static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
 //   --listen                    0.11
 //
 // The last two have no limit of their own: a copy shares what has not changed with the recorder,
-// and the server holds one lean profile of what the recorder holds (input_file.h).
+// and the server holds one lean profile of what the recorder holds (input_file.h). The recorder has
+// its half of what is left besides the code and the tables that each process begins with.
 enum {
     RECORDER_SHARE = 2,
+    PROCESSES_BYTES = 48 << 20,
+    ALL_MIN_BYTES = 128 << 20, // with --listen or --push
     PUSH_SHARE = 5,
     PUSH_MIN_BYTES = 32 << 20, // the libraries that it loads take some
 };
@@ -73,12 +76,18 @@ static uint64_t max_memory_bytes(const struct record_settings *settings)
     return given != 0 ? given : usual_memory_bytes();
 }
 
+static bool is_alone(const struct record_settings *settings)
+{
+    return settings->listen.address == NULL && settings->push.url == NULL;
+}
+
 // Return the part of it for the recorder itself.
 static uint64_t recorder_memory_bytes(const struct record_settings *settings)
 {
     const uint64_t all = max_memory_bytes(settings);
-    const bool is_alone = settings->listen.address == NULL && settings->push.url == NULL;
-    return is_alone ? all : max_u64(all / RECORDER_SHARE, MEMORY_BUDGET_MIN);
+    return is_alone(settings)
+               ? all
+               : max_u64(excess_u64(all, PROCESSES_BYTES) / RECORDER_SHARE, MEMORY_BUDGET_MIN);
 }
 
 // State of a run: the data of the recorder's callbacks, and the result.
@@ -256,6 +265,10 @@ static MUST_USE enum err
 start_side_processes(const struct record_settings *settings, struct run *run, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf said = {0};
+    const uint64_t given = settings->recorder.max_memory_bytes;
+    if (!is_alone(settings) && given != 0 && given < ALL_MIN_BYTES && !settings->is_quiet) {
+        say_sentence(run, "with --listen or --push, --max-memory counts as 128MiB at least");
+    }
     TRY(record_listen_start(&settings->listen, &run->sources, &run->server, &said, info));
     if (said.len > 0 && !settings->is_quiet) {
         say_sentence(run, strbuf_text(&said));

@@ -141,6 +141,17 @@ static void write_merged(const struct profile *profile, const char *prefix, FILE
                   format_bytes(merged.most_missing_bytes).text);
 }
 
+static void write_over_limit(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const uint64_t bytes = rec_counter_value(&profile->recording, "over_memory_limit");
+    if (bytes > 0) {
+        (void)fprintf(out,
+                      "%sthe memory limit (--max-memory) did not hold: to record so many threads, "
+                      "cairn took up to %s more\n",
+                      prefix, format_bytes(bytes).text);
+    }
+}
+
 void warnings_write(const struct profile *profile, const char *prefix, FILE *out)
 {
     if (profile->damage[0] != '\0') {
@@ -162,6 +173,7 @@ void warnings_write(const struct profile *profile, const char *prefix, FILE *out
     write_killed(profile, prefix, out);
     write_sampling(profile, prefix, out);
     write_merged(profile, prefix, out);
+    write_over_limit(profile, prefix, out);
     write_losses(profile, prefix, out);
     warnings_write_unseen(profile, prefix, out);
 }

@@ -27,6 +27,7 @@ enum {
     CHECKS_MAX = 64,        // of them, in a pass
     FULL_PASS_MS = 16,      // at most, between two passes that look at each lane
     CALM_MS = 20,           // without events: all passes look at each lane
+    GIVEN_BACK_MAX = 16,    // lanes, in a pass that has found events
 };
 
 enum err drain_init(struct drain *drain,
@@ -122,17 +123,22 @@ static void choose_lanes(struct drain *drain, uint32_t ended, bool is_last)
 }
 
 // After a full pass: sort the lanes into those that are awake and those that rest.
-static void part_lanes(struct drain *drain)
+static void part_lanes(struct drain *drain, bool is_busy)
 {
     if (!drain->is_full) {
         return;
     }
     drain->awake_count = 0;
+    uint32_t left = is_busy ? GIVEN_BACK_MAX : SESSION_MAX_LANES;
     for (uint32_t i = 0; i < drain->active_count; i++) {
         const uint32_t index = drain->active[i];
-        if (!drain_lane_may_rest(drain, drain->lanes[index])) {
+        struct drain_lane *lane = drain->lanes[index];
+        if (!drain_lane_may_rest(drain, lane)) {
             drain->active[i] = drain->active[drain->awake_count];
             drain->active[drain->awake_count++] = index;
+        } else if (drain->gives_back && !lane->has_given_back && left > 0) {
+            lane->has_given_back = drain_lane_give_back(drain, lane);
+            left--;
         }
     }
 }
@@ -143,6 +149,7 @@ static bool snapshot_lanes(struct drain *drain)
     bool has_unread = false;
     for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
+        lane->reader.consumer.gives_back = drain->gives_back;
         if (lane->is_corrupt || lane_consumer_refresh(&lane->reader.consumer) != ERR_OK ||
             !drain_lane_note_unsampled(drain, lane)) {
             drain_lane_distrust(drain, lane);
@@ -428,6 +435,8 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     TRY(find_newcomers(drain, clock_ms));
     check_threads(drain);
     choose_lanes(drain, ended, is_last);
+    drain->gives_back =
+        memory_budget_gives_lanes_back(&drain->aggregator->budget, drain->active_count);
     bool has_unread = false;
     TRY(begin_round(drain, is_last, &has_unread));
     const uint64_t complete_tick = complete_tick_of_pass(drain);
@@ -440,7 +449,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     TRY(drain_books_end_pass(drain));
     session_note_unread(drain->session, ended - count_ended_lanes(drain));
     TRY(answer_queries(drain, complete_tick));
-    part_lanes(drain);
+    part_lanes(drain, has_unread);
     *out_was_busy = has_unread || drain->has_queries;
     drain->busy_ms = *out_was_busy ? clock_ms : drain->busy_ms;
     return ERR_OK;

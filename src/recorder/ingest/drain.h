@@ -61,6 +61,7 @@ struct drain_lane {
     bool is_corrupt;          // its contents are ignored from now on
     bool is_done;             // its thread has ended: recycle it when it is empty
     bool is_relieved;         // its thread is dead, and its book was taken
+    bool has_given_back;      // its thread rests, and the memory for its next events was given back
     uint64_t snapshot_pos;    // what it had written at the latest memory snapshot,
     uint64_t book_ms;         // since when it had then counted what it had not sent; UINT64_MAX
     uint64_t busy_ms;         // clock_ms of the latest pass that found something of its thread
@@ -133,6 +134,7 @@ struct drain {
     uint64_t next_thread_check_ms;
     uint32_t checked_lanes; // the fewest active ones since the latest check of the threads
     uint32_t checks_left;   // active lanes whose threads that check has still to look for
+    bool gives_back;        // so many lanes are in use that those of resting threads give back
     bool is_full;           // of the latest pass: it has looked at each lane
     uint64_t full_ms;       // clock_ms of the latest full pass,
     uint64_t busy_ms;       // and of the latest one that found events

@@ -137,8 +137,23 @@ bool drain_lane_may_rest(const struct drain *drain, struct drain_lane *lane)
     const bool is_idle = lane->unsent_since_ms == UINT64_MAX && lane->reader.query.number == 0 &&
                          !lane_reader_has_unread(&lane->reader);
     lane->busy_ms = is_idle ? lane->busy_ms : drain->clock_ms;
+    lane->has_given_back = lane->has_given_back && is_idle;
     return book_reader_is_kept(lane->reader.consumer.lane) && !lane->is_corrupt &&
            !drain_lane_is_deserted(drain, lane) && drain->clock_ms >= lane->busy_ms + REST_AFTER_MS;
+}
+
+bool drain_lane_give_back(const struct drain *drain, struct drain_lane *lane)
+{
+    struct lane_header *header = lane->reader.consumer.lane;
+    if (!book_reader_lock(header, drain->stable_ms)) {
+        return false;
+    }
+    const bool is_empty = book_reader_give_back(header);
+    book_reader_unlock(header);
+    if (is_empty) {
+        lane_reader_shrink(&lane->reader);
+    }
+    return is_empty;
 }
 
 bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane)

@@ -40,5 +40,9 @@ bool drain_lane_is_in_event(const struct drain_lane *lane);
 // nothing of it has been found for a while. Call it after each full pass.
 bool drain_lane_may_rest(const struct drain *drain, struct drain_lane *lane);
 
+// Give back the memory that the lane of a resting thread has for its next events. False: it must
+// wait, because the thread may have begun one.
+bool drain_lane_give_back(const struct drain *drain, struct drain_lane *lane) MUST_USE;
+
 // Return whether the lane's thread has ended and all that it did has been counted.
 bool drain_lane_is_finished(struct drain *drain, struct drain_lane *lane);

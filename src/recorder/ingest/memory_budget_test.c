@@ -57,6 +57,32 @@ static void each_part_has_its_own_bounds(void **state)
     }
 }
 
+// What many lanes take beyond the cap is noted at its highest; others are not blamed on them.
+static void lanes_beyond_the_cap_are_noted(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t own_mib;
+        uint64_t lanes_mib;
+        uint64_t over_mib; // since the first case
+    } cases[] = {{320, 0, 0},    {400, 160, 0},  {200, 480, 0},  {201, 480, 1},
+                 {90, 1000, 20}, {70, 1000, 20}, {400, 160, 20}, {300, 164, 21}};
+    struct memory_budget budget = {.max_bytes = 320 * MIB};
+    struct memory_budget none = {0};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("case %zu\n", i);
+        const struct memory_use use = {.own_bytes = cases[i].own_mib * MIB,
+                                       .lanes_bytes = cases[i].lanes_mib * MIB};
+        (void)memory_budget_update(&budget, &use);
+        assert_int_equal(budget.over_bytes, cases[i].over_mib * MIB);
+        (void)memory_budget_update(&none, &use);
+        assert_int_equal(none.over_bytes, 0);
+    }
+    assert_false(memory_budget_gives_lanes_back(&budget, 160));
+    assert_true(memory_budget_gives_lanes_back(&budget, 161));
+    assert_false(memory_budget_gives_lanes_back(&none, SESSION_MAX_LANES));
+}
+
 // Without a smaller cap words may take as much as all else.
 static void usual_words_have_a_cap_of_their_own(void **state)
 {
@@ -253,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_part_has_its_own_bounds),
+        cmocka_unit_test(lanes_beyond_the_cap_are_noted),
         cmocka_unit_test(usual_words_have_a_cap_of_their_own),
         cmocka_unit_test(entries_are_limited),
         cmocka_unit_test(a_full_table_merges_new_stacks_and_no_known_ones),

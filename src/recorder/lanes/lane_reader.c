@@ -21,6 +21,17 @@ void lane_reader_init(struct lane_reader *reader,
     aggregator_thread_begin(&reader->thread, process, lane_index, thread_id, start_ms);
 }
 
+void lane_reader_shrink(struct lane_reader *reader)
+{
+    if (!lane_reader_has_unread(reader)) {
+        u64_vec_release(&reader->taken);
+        free(reader->piece);
+        reader->piece = NULL;
+        reader->piece_len = 0;
+        reader->piece_at = 0;
+    }
+}
+
 void lane_reader_release(struct lane_reader *reader)
 {
     lane_dictionary_release(&reader->dictionary);

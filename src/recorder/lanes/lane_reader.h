@@ -61,6 +61,9 @@ static inline bool lane_reader_has_unread(const struct lane_reader *reader)
 // Discard all unread records.
 void lane_reader_discard(struct lane_reader *reader);
 
+// Free the memory for records while there are none.
+void lane_reader_shrink(struct lane_reader *reader);
+
 // Start to read `lane` from its beginning as a thread of `process`.
 void lane_reader_init(struct lane_reader *reader,
                       struct lane_header *lane,

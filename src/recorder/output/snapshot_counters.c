@@ -101,6 +101,9 @@ enum err snapshot_counters_fill(struct rec_counter_vec *out,
          "profiles of --push in which the rarest call stacks are added up as [other], for the "
          "collector's limits",
          REC_COUNTER_NOTE, facts->reduced_profiles},
+        {"over_memory_limit",
+         "bytes beyond --max-memory that so many threads needed to be recorded at all",
+         REC_COUNTER_NOTE, aggregator->budget.over_bytes},
         {"unjoined_processes",
          "processes that had not joined 2 s after all others had ended, with an unknown number of "
          "events",

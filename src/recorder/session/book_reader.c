@@ -2,6 +2,7 @@
 #include "recorder/session/book_reader.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 bool book_reader_has_counted(const struct lane_header *lane)
 {
@@ -44,12 +45,20 @@ bool book_reader_lock(struct lane_header *lane, uint64_t stable_ms)
     return is_still_idle;
 }
 
+// Whether that counter may have counted. The others are not touched: even a read would make the
+// kernel provide their pages.
+static bool may_have_counted(const struct lane_header *lane, uint32_t counter)
+{
+    const volatile uint64_t *used = lane->book.used;
+    return (used[counter / 64] >> counter % 64 & 1) != 0;
+}
+
 // Leave the book as if the thread had sent it all.
 static void empty(struct lane_header *lane)
 {
     struct book_counter *counters = lane_book_tables(lane)->counters;
     for (uint32_t i = 0; i < BOOK_COUNTERS; i++) {
-        if (counters[i].row != 0) {
+        if (may_have_counted(lane, i)) {
             counters[i].row = 0;
         }
     }
@@ -67,6 +76,9 @@ enum err book_reader_take(struct lane_header *lane, bool is_alive, struct u64_ve
     const uint64_t mark = *(const volatile uint64_t *)&lane->book.mark;
     for (uint32_t i = 0; i < BOOK_COUNTERS; i++) {
         struct book_counter counter;
+        if (!may_have_counted(lane, i)) {
+            continue;
+        }
         memcpy(&counter, lane_book_tables(lane)->counters + i, sizeof(counter));
         const bool was_sent = counter.is_sending != 0 && write_pos >= mark;
         uint64_t words[BOOK_WORDS_MAX];
@@ -79,4 +91,15 @@ enum err book_reader_take(struct lane_header *lane, bool is_alive, struct u64_ve
         empty(lane);
     }
     return ERR_OK;
+}
+
+bool book_reader_give_back(struct lane_header *lane)
+{
+    if (*(const volatile uint32_t *)&lane->book.has_counted != 0) {
+        return false;
+    }
+    memset(lane->book.used, 0, sizeof(lane->book.used));
+    // A counter of zeros is an unused one. If the pages stay, so do counters that are sent.
+    (void)madvise(lane_book_tables(lane), LANE_BOOK_BYTES, MADV_REMOVE);
+    return true;
 }

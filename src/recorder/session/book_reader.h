@@ -37,6 +37,9 @@ uint64_t book_reader_unsent_since(struct lane_header *lane) MUST_USE;
 bool book_reader_lock(struct lane_header *lane, uint64_t stable_ms) MUST_USE;
 void book_reader_unlock(struct lane_header *lane);
 
+// Under the lock: give the memory of an empty book back. Return whether it is empty.
+bool book_reader_give_back(struct lane_header *lane) MUST_USE;
+
 // Append what the thread has counted to `out`. `is_alive`: the thread continues, and its book is
 // emptied. ERR_NO_MEMORY.
 enum err book_reader_take(struct lane_header *lane, bool is_alive, struct u64_vec *out) MUST_USE;

@@ -5,9 +5,12 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
+#include "host/memory/page_size.h"
 #include "session/books/sampling_level.h"
 
 void lane_consumer_init(struct lane_consumer *c, struct lane_header *lane)
@@ -50,24 +53,46 @@ size_t lane_consumer_copy(const struct lane_consumer *c, uint64_t *to, size_t ma
     return bytes;
 }
 
-static void publish_read_pos(struct lane_consumer *c)
+// Free what was read before `pos`.
+static void publish_read_pos(struct lane_consumer *c, uint64_t pos)
 {
+    c->free_pos = pos;
     // Release: pairs with the producer's acquire of read_pos; the copy is complete before it writes
     // there again. Sequentially consistent with the load below and the producer's store of
     // producer_waiting and load of read_pos, so that one side sees the other.
-    atomic_store_explicit(&c->lane->read_pos, c->read_pos, memory_order_seq_cst);
+    atomic_store_explicit(&c->lane->read_pos, pos, memory_order_seq_cst);
     const uint32_t waiting = atomic_load_explicit(&c->lane->producer_waiting, memory_order_seq_cst);
-    if (lane_is_awaited(waiting, c->read_pos)) {
+    if (lane_is_awaited(waiting, pos)) {
         atomic_store_explicit(&c->lane->producer_waiting, 0, memory_order_release);
         // A failure to wake is harmless: its wait has a deadline.
         (void)syscall(SYS_futex, &c->lane->producer_waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
 }
 
+// Give the whole pages of the ring between two positions back. They were read, and are not free
+// yet, so they have the same places in a ring that the producer has doubled meanwhile.
+static void remove_pages(const struct lane_consumer *c, uint64_t from, uint64_t to)
+{
+    while (from < to) {
+        const uint64_t at = from & (c->ring_bytes - 1);
+        const uint64_t bytes = min_u64(to - from, c->ring_bytes - at);
+        (void)madvise(lane_ring(c->lane) + at, bytes, MADV_REMOVE); // else they stay: no harm
+        from += bytes;
+    }
+}
+
 void lane_consumer_advance(struct lane_consumer *c, size_t bytes)
 {
     c->read_pos += bytes;
-    publish_read_pos(c);
+    if (!c->gives_back) {
+        publish_read_pos(c, c->read_pos);
+        return;
+    }
+    const uint64_t page = page_bytes();
+    const uint64_t end = c->read_pos & ~(page - 1);
+    remove_pages(c, (c->free_pos + page - 1) & ~(page - 1), end);
+    publish_read_pos(c,
+                     lane_consumer_unread_bytes(c) == 0 ? c->read_pos : max_u64(end, c->free_pos));
 }
 
 void lane_consumer_discard(struct lane_consumer *c)
@@ -75,7 +100,7 @@ void lane_consumer_discard(struct lane_consumer *c)
     // Relaxed: the data before it is not read.
     c->write_pos = atomic_load_explicit(&c->lane->write_pos, memory_order_relaxed);
     c->read_pos = c->write_pos;
-    publish_read_pos(c);
+    publish_read_pos(c, c->read_pos);
 }
 
 static uint32_t padded_words(uint32_t bytes)

@@ -10,6 +10,10 @@
 // before use, the consumer's own position is private and only published, and records are decoded
 // from the private copy alone. A lane that breaks the rules returns ERR_CORRUPT. The caller then
 // discards everything that arrives (lane_consumer_discard), so that the producer need not wait.
+//
+// Memory. With gives_back the pages of what was read are removed before it is freed: until then
+// the producer does not write there. They exist again once it does. So that there are whole pages,
+// what was read of a page is freed with the rest of it, or when all is read.
 // Context: H; one thread at a time for a lane.
 #pragma once
 
@@ -25,9 +29,11 @@
 
 struct lane_consumer {
     struct lane_header *lane; // borrowed, shared with the program
-    uint64_t read_pos;        // private; the lane has a published copy
+    uint64_t read_pos;        // private
+    uint64_t free_pos;        // what the lane has of it: before it the producer may write
     uint64_t write_pos;       // checked, as of the last refresh
     uint32_t ring_bytes;      // checked, as of the last refresh that found something
+    bool gives_back;          // the caller's: pages that were read return to the kernel
 };
 
 void lane_consumer_init(struct lane_consumer *c, struct lane_header *lane);

@@ -11,6 +11,12 @@
 
 #include <cmocka.h>
 
+#include <sys/mman.h>
+
+#include "base/page.h"
+#include "base/test_support/random_numbers.h"
+#include "host/memory/page_size.h"
+
 static struct lane_header *new_lane(void)
 {
     struct lane_header *lane = aligned_alloc(4096, LANE_STRIDE);
@@ -90,6 +96,66 @@ static void pieces_end_at_the_ring_s_end(void **state)
     assert_int_equal(atomic_load(&lane->producer_waiting), 0);
     assert_int_equal(lane_consumer_copy(&c, piece, sizeof(piece)), 0);
     free(lane);
+}
+
+// Read all in pieces of random lengths. The words are numbered, from *read on.
+static void read_all(struct lane_consumer *c, uint64_t *read, uint64_t *random)
+{
+    enum {
+        PIECE_WORDS = 2048
+    };
+    uint64_t piece[PIECE_WORDS];
+    assert_int_equal(lane_consumer_refresh(c), ERR_OK);
+    while (lane_consumer_unread_bytes(c) > 0) {
+        const size_t most = 1 + next_random(random) % PIECE_WORDS;
+        const size_t words = lane_consumer_copy(c, piece, most * 8) / 8;
+        for (size_t i = 0; i < words; i++) {
+            assert_int_equal(piece[i], *read + i);
+        }
+        *read += words;
+        lane_consumer_advance(c, words * 8);
+        const uint64_t free_pos = atomic_load(&c->lane->read_pos);
+        assert_true(free_pos <= *read * 8 && *read * 8 - free_pos < page_bytes());
+    }
+    assert_int_equal(atomic_load(&c->lane->read_pos), *read * 8);
+}
+
+// Pages that were read at once are gone, and nothing else is lost.
+static void what_was_read_gives_its_pages_back(void **state)
+{
+    (void)state;
+    enum {
+        ROUNDS = 2000,
+        WORDS = 8192, // of the ring
+        RING_BYTES = WORDS * 8,
+    };
+    const uint64_t page_words = page_bytes() / 8;
+    struct lane_header *lane =
+        mmap(NULL, LANE_STRIDE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(lane, MAP_FAILED);
+    uint64_t *ring = (uint64_t *)(void *)lane_ring(lane);
+    atomic_store(&lane->ring_bytes, RING_BYTES);
+    struct lane_consumer c;
+    lane_consumer_init(&c, lane);
+    c.gives_back = true;
+    uint64_t read = 0;
+    uint64_t random = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint64_t first = read;
+        const uint64_t end = first + 1 + next_random(&random) % WORDS;
+        for (uint64_t i = first; i < end; i++) {
+            ring[i % WORDS] = i;
+        }
+        atomic_store(&lane->write_pos, end * 8);
+        read_all(&c, &read, &random);
+        unsigned char pages[RING_BYTES / PAGE_GRAIN];
+        assert_int_equal(mincore(ring, RING_BYTES, pages), 0);
+        for (uint64_t i = (first + page_words - 1) / page_words * page_words; i + page_words <= end;
+             i += page_words) {
+            assert_int_equal(pages[i % WORDS / page_words] & 1, 0);
+        }
+    }
+    assert_int_equal(munmap(lane, LANE_STRIDE), 0);
 }
 
 static void discarding_lets_the_producer_go_on(void **state)
@@ -252,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_are_believed_only_if_they_make_sense),
         cmocka_unit_test(pieces_end_at_the_ring_s_end),
+        cmocka_unit_test(what_was_read_gives_its_pages_back),
         cmocka_unit_test(discarding_lets_the_producer_go_on),
         cmocka_unit_test(records_are_decoded_as_wire_h_says),
         cmocka_unit_test(modules_and_texts_are_taken_apart),

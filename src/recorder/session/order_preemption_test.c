@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -112,6 +114,7 @@ struct world {
     uint64_t allocations;
     uint64_t frees;
     uint32_t begun_count; // threads
+    bool gives_back;      // threads that rest give the memory of their lanes back
     bool is_passing;      // the recorder has read the moment up to which it will count events
 };
 
@@ -386,6 +389,23 @@ static void check(struct world *w)
     w->error_bytes += error_bytes;
 }
 
+// Let all threads rest, so that their books have no page any more.
+static void rest(struct world *w)
+{
+    for (uint32_t i = 0; i < 8; i++) {
+        test_lanes_advance(&w->f, 20);
+        half_a_pass(w);
+        half_a_pass(w);
+    }
+    const struct drain *drain = &w->f.on.drain;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct lane_header *lane = session_lane(w->f.on.session.memory, drain->active[i]);
+        unsigned char pages[LANE_BOOK_BYTES / PAGE_GRAIN];
+        assert_int_equal(mincore(lane_book_tables(lane), LANE_BOOK_BYTES, pages), 0);
+        assert_null(memchr(pages, 1, LANE_BOOK_BYTES / (size_t)sysconf(_SC_PAGESIZE)));
+    }
+}
+
 // Let threads run and make a peak at a random moment. Then let all events end, and the recorder
 // read them.
 static void run_round(struct world *w)
@@ -402,20 +422,25 @@ static void run_round(struct world *w)
         finish_event(w, i);
         w->workers[i].stalled_until = 0;
     }
-    for (uint32_t i = 0; i < 6; i++) {
+    for (uint32_t i = 0; i < 9; i++) { // threads that rested are read after 16 ms
         test_lanes_advance(&w->f, 2);
         half_a_pass(w);
         half_a_pass(w);
     }
     check(w);
+    if (w->gives_back) {
+        rest(w);
+    }
 }
 
 // Return the mean of the bounds.
 static uint64_t run(const struct program *program, uint64_t seed)
 {
     static struct world w;
-    w = (struct world){.program = program, .random = seed * 0x9e3779b97f4a7c15 + 1};
+    w = (struct world){
+        .program = program, .random = seed * 0x9e3779b97f4a7c15 + 1, .gives_back = seed % 8 == 5};
     test_lanes_open(&w.f, 1);
+    w.f.on.aggregator.budget.max_bytes = w.gives_back ? 1 << 20 : 0; // one lane is too many
     w.begun_count = 1;
     allocate(&w, 0, OLD_INDEX, OLD_BYTES);
     for (uint32_t i = 0; i < ROUNDS; i++) {

@@ -57,8 +57,8 @@ uint64_t words_memory_bytes(struct words_memory *memory,
         return memory->bytes;
     }
     const uint64_t all_bytes = (uint64_t)file.st_blocks * STAT_BYTES;
-    memory->bytes =
-        all_bytes < from_bytes ? all_bytes : excess_u64(all_bytes, bytes_of_lanes(session));
+    memory->lanes_bytes = all_bytes < from_bytes ? 0 : bytes_of_lanes(session);
+    memory->bytes = excess_u64(all_bytes, memory->lanes_bytes);
     // Of the processor's time: on a busy machine, where a reading may be interrupted for long, the
     // next one must not be as much later.
     memory->next_ns =

@@ -16,8 +16,9 @@
 
 // Zeroed: not read yet.
 struct words_memory {
-    uint64_t bytes;   // at the latest reading
-    uint64_t next_ns; // when the next one is due
+    uint64_t bytes;       // at the latest reading
+    uint64_t lanes_bytes; // of lanes, if that reading has told them apart, else 0
+    uint64_t next_ns;     // when the next one is due
 };
 
 // Return the bytes of words at the latest reading, which is taken now if it is due. Below
