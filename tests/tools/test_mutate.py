@@ -10,6 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools/mutation")]
 import coverage_map  # noqa: E402  pylint: disable=wrong-import-position
+import faults  # noqa: E402  pylint: disable=wrong-import-position
 import mutate  # noqa: E402  pylint: disable=wrong-import-position
 
 SOURCE = '''// if (a == b) {
@@ -58,7 +59,7 @@ def line_with(source, fault):
 
 
 def test_faults_are_in_bodies_and_tables():
-    assert {line_with(SOURCE, fault) for fault in mutate.faults_of("a.c", SOURCE)} == WANTED
+    assert {line_with(SOURCE, fault) for fault in faults.faults_of("a.c", SOURCE)} == WANTED
 
 
 def module_of(path):
@@ -136,7 +137,7 @@ class Kept(mutate.Copy):
 
 def fault_at(text):
     start = SOURCE.index(text)
-    return mutate.Fault("src/part/a.c", start, start + len(text), "", "statement")
+    return faults.Fault("src/part/a.c", start, start + len(text), "", "statement")
 
 
 @pytest.mark.parametrize("text, want", [
