@@ -84,6 +84,10 @@ enum err kept_results_get(struct kept_results *kept,
                           void *out,
                           bool *is_lent)
 {
+    if (kept == NULL) {
+        *is_lent = false;
+        return kind->build(source, out);
+    }
     struct kept_entry *entry = entry_of(kept, kind);
     if (entry == NULL) {
         return ERR_LIMIT;

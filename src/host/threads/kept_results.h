@@ -28,6 +28,24 @@ struct kept_kind {
     void (*release)(void *result);
 };
 
+// Define the kind `name` of results that are a `type`. The first expression builds `out` from
+// `source`; the others weigh and release `result`.
+#define DEFINE_KEPT_KIND(name, type, build_out, weigh_result, release_result) \
+    static enum err name##_build(const void *source, void *out)               \
+    {                                                                         \
+        return build_out;                                                     \
+    }                                                                         \
+    static size_t name##_weigh(const void *result)                            \
+    {                                                                         \
+        (void)result;                                                         \
+        return weigh_result;                                                  \
+    }                                                                         \
+    static void name##_release(void *result)                                  \
+    {                                                                         \
+        release_result;                                                       \
+    }                                                                         \
+    static const struct kept_kind name = {sizeof(type), name##_build, name##_weigh, name##_release}
+
 struct kept_entry {
     pthread_mutex_t mutex; // protects what follows but for `kind`
     const struct kept_kind *kind;
@@ -48,6 +66,7 @@ void kept_results_release(struct kept_results *kept); // accepts a zeroed one
 // Copy the struct of the result of `kind`, which is built from `source`. *is_lent: what it owns is
 // borrowed, and valid until `kept` is released; else it is the caller's. It may be a field of
 // `out`, which the build leaves false. All calls must pass sources that give the same result.
+// Without `kept` the result is built for the caller.
 // Errors: those of the kind's build; ERR_LIMIT: too many kinds.
 enum err kept_results_get(struct kept_results *kept,
                           const struct kept_kind *kind,

@@ -119,43 +119,25 @@ static MUST_USE enum err build_alone(const struct selection *selection, struct c
     return ERR_OK;
 }
 
-static enum err keep_whole(const void *selection, void *out)
-{
-    return build_whole(selection, out);
-}
-
-static enum err keep_alone(const void *selection, void *out)
-{
-    return build_alone(selection, out);
-}
-
-static size_t weigh(const void *sites)
-{
-    return call_sites_bytes(sites);
-}
-
-static void release_kept(void *sites)
-{
-    call_sites_release(sites);
-}
-
-// Borrow kept sites.
-static MUST_USE enum err
-lend(const struct selection *selection, const struct kept_kind *kind, struct call_sites *out)
-{
-    return kept_results_get(selection->kept, kind, selection, out, &out->is_lent);
-}
+DEFINE_KEPT_KIND(whole_sites,
+                 struct call_sites,
+                 build_whole(source, out),
+                 call_sites_bytes(result),
+                 call_sites_release(result));
+DEFINE_KEPT_KIND(sites_alone,
+                 struct call_sites,
+                 build_alone(source, out),
+                 call_sites_bytes(result),
+                 call_sites_release(result));
 
 enum err call_sites_build(const struct selection *selection, struct call_sites *out)
 {
-    static const struct kept_kind kind = {sizeof(*out), keep_whole, weigh, release_kept};
-    return selection->kept != NULL ? lend(selection, &kind, out) : build_whole(selection, out);
+    return kept_results_get(selection->kept, &whole_sites, selection, out, &out->is_lent);
 }
 
 enum err call_sites_build_alone(const struct selection *selection, struct call_sites *out)
 {
-    static const struct kept_kind kind = {sizeof(*out), keep_alone, weigh, release_kept};
-    return selection->kept != NULL ? lend(selection, &kind, out) : build_alone(selection, out);
+    return kept_results_get(selection->kept, &sites_alone, selection, out, &out->is_lent);
 }
 
 size_t call_sites_bytes(const struct call_sites *sites)

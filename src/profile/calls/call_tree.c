@@ -385,38 +385,24 @@ build_frames(const struct selection *selection, enum call_tree_frames frames, st
     return build(selection, CALL_TREE_BY_LOCATION, call_tree_folds_of(frames), false, out);
 }
 
-static enum err keep_all(const void *selection, void *out)
-{
-    return build_frames(selection, CALL_TREE_ALL, out);
-}
-
-static enum err keep_sites(const void *selection, void *out)
-{
-    return build_frames(selection, CALL_TREE_SITES, out);
-}
-
-static size_t weigh(const void *tree)
-{
-    return call_tree_bytes(tree);
-}
-
-static void release_kept(void *tree)
-{
-    call_tree_release(tree);
-}
+DEFINE_KEPT_KIND(tree_of_all,
+                 struct call_tree,
+                 build_frames(source, CALL_TREE_ALL, out),
+                 call_tree_bytes(result),
+                 call_tree_release(result));
+DEFINE_KEPT_KIND(tree_of_sites,
+                 struct call_tree,
+                 build_frames(source, CALL_TREE_SITES, out),
+                 call_tree_bytes(result),
+                 call_tree_release(result));
 
 enum err call_tree_build_frames(const struct selection *selection,
                                 enum call_tree_frames frames,
                                 struct call_tree *out)
 {
-    static const struct kept_kind kinds[] = {
-        [CALL_TREE_ALL] = {sizeof(*out), keep_all, weigh, release_kept},
-        [CALL_TREE_SITES] = {sizeof(*out), keep_sites, weigh, release_kept},
-    };
-    if (selection->trees == NULL) {
-        return build_frames(selection, frames, out);
-    }
-    return kept_results_get(selection->trees, &kinds[frames], selection, out, &out->is_lent);
+    return kept_results_get(selection->trees,
+                            frames == CALL_TREE_ALL ? &tree_of_all : &tree_of_sites, selection, out,
+                            &out->is_lent);
 }
 
 enum err call_tree_functions(const struct profile *profile,

@@ -90,28 +90,15 @@ static MUST_USE enum err build(const struct selection *selection, struct stack_c
     return ERR_OK;
 }
 
-static enum err keep(const void *selection, void *out)
-{
-    return build(selection, out);
-}
-
-static size_t weigh(const void *counts)
-{
-    return u32_vec_bytes(&((const struct stack_counts *)counts)->counts);
-}
-
-static void release_kept(void *counts)
-{
-    stack_counts_release(counts);
-}
+DEFINE_KEPT_KIND(counts_kind,
+                 struct stack_counts,
+                 build(source, out),
+                 u32_vec_bytes(&((const struct stack_counts *)result)->counts),
+                 stack_counts_release(result));
 
 enum err stack_counts_build(const struct selection *selection, struct stack_counts *out)
 {
-    static const struct kept_kind kind = {sizeof(*out), keep, weigh, release_kept};
-    if (selection->kept == NULL) {
-        return build(selection, out);
-    }
-    return kept_results_get(selection->kept, &kind, selection, out, &out->is_lent);
+    return kept_results_get(selection->kept, &counts_kind, selection, out, &out->is_lent);
 }
 
 void stack_counts_release(struct stack_counts *counts)

@@ -244,24 +244,13 @@ static MUST_USE enum err build(const struct selection *selection, struct summary
     return ERR_OK;
 }
 
-static enum err keep(const void *selection, void *out)
-{
-    return build(selection, out);
-}
-
-static void release_kept(void *summary)
-{
-    (void)summary; // owns nothing
-}
+// It owns nothing.
+DEFINE_KEPT_KIND(summary_kind, struct summary, build(source, out), 0, (void)result);
 
 enum err summary_build(const struct selection *selection, struct summary *out)
 {
-    static const struct kept_kind kind = {sizeof(*out), keep, NULL, release_kept};
-    if (selection->kept == NULL) {
-        return build(selection, out);
-    }
-    bool is_lent; // it owns nothing
-    return kept_results_get(selection->kept, &kind, selection, out, &is_lent);
+    bool is_lent;
+    return kept_results_get(selection->kept, &summary_kind, selection, out, &is_lent);
 }
 
 static uint32_t

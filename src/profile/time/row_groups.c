@@ -90,45 +90,27 @@ build(const struct selection *selection, enum row_group_by by, struct row_groups
     return ERR_OK;
 }
 
-static enum err keep_by_site(const void *selection, void *out)
+static size_t bytes_of(const struct row_groups *groups)
 {
-    return build(selection, ROW_GROUPS_BY_SITE, out);
-}
-
-static enum err keep_by_site_alone(const void *selection, void *out)
-{
-    return build(selection, ROW_GROUPS_BY_SITE_ALONE, out);
-}
-
-static enum err keep_by_stack(const void *selection, void *out)
-{
-    return build(selection, ROW_GROUPS_BY_STACK, out);
-}
-
-static size_t weigh(const void *result)
-{
-    const struct row_groups *groups = result;
     return call_sites_bytes(&groups->sites) + row_group_vec_bytes(&groups->groups) +
            u32_vec_bytes(&groups->rows) + u32_vec_bytes(&groups->row_first);
 }
 
-static void release_kept(void *groups)
-{
-    row_groups_release(groups);
-}
+#define DEFINE_KIND_BY(name, by)                                                        \
+    DEFINE_KEPT_KIND(name, struct row_groups, build(source, by, out), bytes_of(result), \
+                     row_groups_release(result))
+
+DEFINE_KIND_BY(by_site, ROW_GROUPS_BY_SITE);
+DEFINE_KIND_BY(by_site_alone, ROW_GROUPS_BY_SITE_ALONE);
+DEFINE_KIND_BY(by_stack, ROW_GROUPS_BY_STACK);
 
 enum err
 row_groups_build(const struct selection *selection, enum row_group_by by, struct row_groups *out)
 {
-    static const struct kept_kind kinds[] = {
-        [ROW_GROUPS_BY_SITE] = {sizeof(*out), keep_by_site, weigh, release_kept},
-        [ROW_GROUPS_BY_SITE_ALONE] = {sizeof(*out), keep_by_site_alone, weigh, release_kept},
-        [ROW_GROUPS_BY_STACK] = {sizeof(*out), keep_by_stack, weigh, release_kept},
-    };
-    if (selection->kept == NULL) {
-        return build(selection, by, out);
-    }
-    return kept_results_get(selection->kept, &kinds[by], selection, out, &out->is_lent);
+    static const struct kept_kind *const kinds[] = {[ROW_GROUPS_BY_SITE] = &by_site,
+                                                    [ROW_GROUPS_BY_SITE_ALONE] = &by_site_alone,
+                                                    [ROW_GROUPS_BY_STACK] = &by_stack};
+    return kept_results_get(selection->kept, kinds[by], selection, out, &out->is_lent);
 }
 
 void row_groups_release(struct row_groups *groups)
