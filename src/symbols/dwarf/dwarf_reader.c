@@ -2,36 +2,92 @@
 #include "symbols/dwarf/dwarf_reader.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/search.h"
 #include "symbols/dwarf/dwarf_scopes.h"
+
+// The units by address. libdw finds a unit by .debug_aranges, which clang does not write and other
+// compilers write incompletely. So this collects the ranges of each unit's DIE, once for a file. A
+// unit without ranges gets the ranges of its functions. Type units and partial units hold no code.
+// Hostile input: the number of ranges is limited by the bytes of the file.
+
+static void dwarf_units_release(struct dwarf_units *units)
+{
+    dwarf_unit_vec_release(&units->units);
+    range_index_release(&units->ranges);
+}
+
+// Add the ranges of a unit's functions, for a unit without ranges.
+static enum err add_function_ranges(struct dwarf_units *units,
+                                    struct dwarf_unit *unit,
+                                    uint32_t unit_index,
+                                    size_t max_ranges)
+{
+    CLEANUP(dwarf_functions_release) struct dwarf_functions functions = {0};
+    size_t room = max_ranges - units->ranges.ranges.len;
+    TRY(dwarf_functions_read(&functions, &unit->tree, false, room));
+    for (size_t i = 0; i < functions.ranges.ranges.len; i++) {
+        const struct range *range = &functions.ranges.ranges.items[i];
+        TRY(range_index_add(&units->ranges, range->begin, range->end, unit_index));
+    }
+    return ERR_OK;
+}
+
+static enum err add_unit(struct dwarf_units *units, struct dwarf_unit *unit, size_t max_ranges)
+{
+    uint32_t unit_index = (uint32_t)units->units.len;
+    size_t before = units->ranges.ranges.len;
+    TRY(dwarf_add_ranges(&units->ranges, &unit->die, unit_index, max_ranges));
+    if (units->ranges.ranges.len == before && before < max_ranges) {
+        TRY(add_function_ranges(units, unit, unit_index, max_ranges));
+    }
+    if (units->ranges.ranges.len == before) {
+        return ERR_OK; // only declarations and data
+    }
+    return dwarf_unit_vec_push(&units->units, *unit);
+}
+
+// Read all units that libdw can read. Units after a damaged one are lost.
+static enum err dwarf_units_init(struct dwarf_units *units, Dwarf *dwarf, uint64_t file_bytes)
+{
+    CLEANUP(dwarf_units_release) struct dwarf_units fresh = {0};
+    // Each range takes some bytes of the file, even compressed, unless units share a list.
+    size_t max_ranges = file_bytes < UINT32_MAX ? (size_t)file_bytes : UINT32_MAX;
+    Dwarf_CU *cu = NULL;
+    uint8_t unit_type;
+    struct dwarf_unit unit;
+    Dwarf_Die split;
+    while (dwarf_get_units(dwarf, cu, &cu, NULL, &unit_type, &unit.die, &split) == 0) {
+        if (unit_type != DW_UT_compile && unit_type != DW_UT_skeleton) {
+            continue;
+        }
+        bool is_split = unit_type == DW_UT_skeleton && split.addr != NULL;
+        unit.tree = is_split ? split : unit.die;
+        TRY(add_unit(&fresh, &unit, max_ranges));
+    }
+    TRY(range_index_seal(&fresh.ranges));
+    *units = TAKE(fresh);
+    return ERR_OK;
+}
 
 // Files and lines of one compilation unit. libdw decodes a unit's line table once and keeps it
 // until the handle is closed. Line 0 in a row means that the compiler moved or merged the code and
 // no line is right. It stays 0, because the row before it mostly belongs to another inlined
 // function.
 
+// Return the address of a row; UINT64_MAX: unknown.
+static Dwarf_Addr row_address(Dwarf_Lines *lines, size_t index)
+{
+    Dwarf_Addr address;
+    return dwarf_lineaddr(dwarf_onesrcline(lines, index), &address) == 0 ? address : UINT64_MAX;
+}
+
 // Return the last row at or before `address`, `count` if there is none.
 static size_t last_row_at(Dwarf_Lines *lines, size_t count, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        Dwarf_Addr row_address;
-        if (dwarf_lineaddr(dwarf_onesrcline(lines, middle), &row_address) != 0) {
-            return count;
-        }
-        if (row_address <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low > 0 ? low - 1 : count;
+    const size_t above = FIRST_WHERE(at, count, row_address(lines, at) > address);
+    return above > 0 ? above - 1 : count;
 }
 
 static bool is_end(Dwarf_Line *row)

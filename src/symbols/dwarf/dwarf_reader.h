@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dwarf_reader: find the chain of functions at an address in the DWARF of one file.
 //
-//   address -> unit (dwarf_units) -> function (dwarf_functions, kept for one unit at a time)
+//   address -> unit (by its ranges) -> function (dwarf_functions, kept for one unit at a time)
 //           -> down through the blocks that hold the address
 //
 // Each DW_TAG_inlined_subroutine on this path is one more frame. The line table gives the place in
@@ -17,8 +17,8 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "symbols/dwarf/dwarf_functions.h"
-#include "symbols/dwarf/dwarf_units.h"
 #include "symbols/elf/elf_file.h"
+#include "symbols/names/range_index.h"
 
 struct dwarf_place {
     const char *file; // borrowed from the Dwarf handle; NULL: unknown. May be relative
@@ -34,6 +34,19 @@ struct dwarf_frame {
 };
 
 DEFINE_VEC(dwarf_frame_vec, struct dwarf_frame);
+
+struct dwarf_unit {
+    Dwarf_Die die;  // unit DIE in the file: has the line table
+    Dwarf_Die tree; // parent of the functions: `die`, or the unit DIE of the .dwo file, if found
+};
+
+DEFINE_VEC(dwarf_unit_vec, struct dwarf_unit);
+
+// All units that libdw can read. Units after a damaged one are lost.
+struct dwarf_units {
+    struct dwarf_unit_vec units;
+    struct range_index ranges; // value: index into units
+};
 
 struct dwarf_reader {
     Dwarf *dwarf;
