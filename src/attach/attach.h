@@ -86,14 +86,6 @@ struct attach_options {
     struct plain_modules *plain_modules; // files without allocators, for attach_late
 };
 
-// Hold a program that will be executed (fresh_stop.h): trace it, wait until its program is about
-// to begin, let that begin. The errors are those of fresh_stop.h.
-// `child` names the thread; the rest is set here.
-enum err attach_hold_begin(struct fresh_start *child, struct err_info *info) MUST_USE;
-enum err attach_hold_run(struct fresh_start *child, struct err_info *info) MUST_USE;
-bool attach_hold_has_ended(const struct fresh_start *child);
-void attach_hold_release(const struct fresh_start *child);
-
 // Accepts nothing but an unused `attach`; call attach_release() in either case. Waits until the
 // program's loader has mapped its libraries. ERR_NOT_FOUND if there is no such process or it has no
 // allocator that cairn knows; with is_urgent ERR_TRUNCATED if it has not loaded everything yet;

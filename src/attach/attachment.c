@@ -25,27 +25,6 @@
 #include "session/layout.h"
 #include "symbols/runtimes/runtime_table.h"
 
-enum err attach_hold_begin(struct fresh_start *child, struct err_info *info)
-{
-    child->calls = &kernel_calls_real;
-    return fresh_stop_begin(child, info);
-}
-
-enum err attach_hold_run(struct fresh_start *child, struct err_info *info)
-{
-    return fresh_stop_run(child, info);
-}
-
-bool attach_hold_has_ended(const struct fresh_start *child)
-{
-    return fresh_stop_has_ended(child);
-}
-
-void attach_hold_release(const struct fresh_start *child)
-{
-    fresh_stop_release(child);
-}
-
 static enum err check_call(const struct attach *attach,
                            const struct remote_call *call,
                            const char *what,

@@ -532,8 +532,8 @@ static enum err trace_child(void *context, pid_t pid, struct err_info *info)
 {
     struct recorder_state *s = context;
     struct err_info reason = {0};
-    s->fresh = (struct fresh_start){.pid = pid, .tid = pid};
-    const enum err err = attach_hold_begin(&s->fresh, &reason);
+    s->fresh = (struct fresh_start){.pid = pid, .tid = pid, .calls = &kernel_calls_real};
+    const enum err err = fresh_stop_begin(&s->fresh, &reason);
     return err == ERR_OK ? ERR_OK
                          : err_set(info, err, "%s; cairn could record it as it is, but %s",
                                    strbuf_text(&s->preflight.refusal), err_text(&reason));
@@ -542,9 +542,9 @@ static enum err trace_child(void *context, pid_t pid, struct err_info *info)
 static enum err await_beginning(void *context, struct err_info *info)
 {
     struct recorder_state *s = context;
-    const enum err err = attach_hold_run(&s->fresh, info);
+    const enum err err = fresh_stop_run(&s->fresh, info);
     // A program that its loader has ended is reported as one that allocated nothing.
-    return attach_hold_has_ended(&s->fresh) ? ERR_OK : err;
+    return fresh_stop_has_ended(&s->fresh) ? ERR_OK : err;
 }
 
 static enum err put_agent_in(struct recorder_state *s, struct err_info *info)
@@ -564,12 +564,12 @@ enum err recorder_launch_with_agent(struct recorder_state *s,
         held.preload_library = NULL;
     }
     TRY(launch_program(&held, &s->program, info));
-    const enum err err = attach_hold_has_ended(&s->fresh) ? ERR_OK : put_agent_in(s, info);
+    const enum err err = fresh_stop_has_ended(&s->fresh) ? ERR_OK : put_agent_in(s, info);
     if (err != ERR_OK) { // none of it has run
         (void)kill(s->program.pid, SIGKILL);
         (void)waitpid(s->program.pid, NULL, 0);
     }
-    attach_hold_release(&s->fresh);
+    fresh_stop_release(&s->fresh);
     return err;
 }
 

@@ -60,7 +60,7 @@ static enum err put_agent_in(struct followed_exec *item)
                                            .is_fresh = true,
                                            .may_lack_names = true,
                                            .reads_python = item->reads_python};
-    TRY(attach_hold_run(&item->start, &unused));
+    TRY(fresh_stop_run(&item->start, &unused));
     TRY(page_probe_touch(item->start.pid));
     enum err err = attach_open(item->attach, item->start.pid, &options, &unused);
     err = err == ERR_OK ? attach_begin(item->attach, item->session_fd, &unused) : err;
@@ -81,14 +81,14 @@ static void follow_exec(void *context)
 {
     struct followed_exec *item = context;
     struct err_info unused = {0};
-    enum err err = is_ours(item) ? attach_hold_begin(&item->start, &unused) : ERR_PERMISSION;
+    enum err err = is_ours(item) ? fresh_stop_begin(&item->start, &unused) : ERR_PERMISSION;
     if (err == ERR_OK) {
         err = answer(item, EXEC_FOLLOW_TRACED) ? put_agent_in(item) : ERR_CANCELLED;
         if (err == ERR_OK) {
             move_to(item, FOLLOW_HELD);
             await(&item->is_accepted);
         }
-        attach_hold_release(&item->start);
+        fresh_stop_release(&item->start);
     }
     (void)answer(item, EXEC_FOLLOW_NO); // unless it was answered
     item->has_failed = err != ERR_OK;
@@ -152,7 +152,8 @@ enum err exec_follow_take(struct exec_follow *follow, const struct wanted_exec *
     item->start = (struct fresh_start){.pid = wanted->exec.pid,
                                        .tid = wanted->thread,
                                        .makes_child = wanted->makes_child,
-                                       .is_cancelled = &item->is_withdrawn};
+                                       .is_cancelled = &item->is_withdrawn,
+                                       .calls = &kernel_calls_real};
     (void)sem_init(&item->is_accepted, 0, 0); // fails only for a value that is too large
     (void)sem_init(&item->has_news, 0, 0);
     (void)pthread_mutex_init(&item->lock, NULL); // cannot fail
