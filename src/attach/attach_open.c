@@ -14,7 +14,6 @@
 #include "base/minmax.h"
 #include "host/os/proc_file.h"
 #include "host/os/process_search.h"
-#include "inject/inject_mapping.h"
 #include "inject/process/loader_list.h"
 #include "inject/process/proc_files.h"
 #include "inject/process/seccomp_filter.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/minmax.h"
 #include "host/os/file.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"

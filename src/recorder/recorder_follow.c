@@ -7,7 +7,6 @@
 // A program may execute another one by a system call of its own, which no hook sees. Samples of its
 // memory show that the process has another image then. If that does not map the session's memory,
 // and does not join within LATE_JOIN_MS, it is counted as not recorded.
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>

@@ -14,7 +14,6 @@
 #include "aggregate/books/listed_block.h"
 #include "attach/attach.h"
 #include "attach/plain_modules.h"
-#include "host/os/file.h"
 #include "host/threads/urgent_turns.h"
 #include "recorder/aside/aside.h"
 #include "recorder/control/control_socket.h"

@@ -13,7 +13,6 @@
 #include "cli/report/report.h"
 #include "cli/warnings/warnings.h"
 #include "formats/import/input_file.h"
-#include "profile/compare/diff_verdict.h"
 #include "profile/select/name_regex.h"
 
 struct report_fields {

@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "cli/options/options.h"
 #include "host/text/strbuf.h"
-#include "profile/model/profile.h"
 #include "push/push_process.h"
 #include "server/metrics_server.h"
 

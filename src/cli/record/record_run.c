@@ -29,7 +29,6 @@
 #include "host/os/progress.h"
 #include "host/text/number.h"
 #include "recorder/recorder.h"
-#include "session/layout.h"
 #include "symbols/name_cache.h"
 
 enum {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "cli/record/record_collectors.h"
 #include "push/push_process.h"

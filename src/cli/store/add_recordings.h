@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "profile/model/profile.h"
 #include "store/store.h"
 
 // Read the file at `path`, and make the rows of `source`, which has no selection yet. *out_damage,

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "profile/model/profile.h"
 #include "store/retention.h"
 
 struct serve_settings {

@@ -21,7 +21,6 @@
 #include "base/err.h"
 #include "cli/top/top_model.h"
 #include "cli/top/top_sample.h"
-#include "host/text/strbuf.h"
 
 struct top_feed_options {
     pid_t recorder;   // 0: nothing runs, the file is read once

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "formats/import/foreign_places.h"
 
-#include "base/compiler.h"
 #include "base/order.h"
 #include "base/search.h"
 

@@ -20,7 +20,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/compiler.h"
 #include "formats/import/foreign_places.h"
 #include "formats/import/import_formats.h"
 #include "host/os/file.h"

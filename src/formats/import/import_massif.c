@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/import/foreign_places.h"
 #include "formats/import/import_formats.h"

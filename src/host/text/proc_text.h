@@ -6,7 +6,6 @@
 // Context: H; pure.
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 // Return the text after "`key`:" at the start of a line; NULL if no line starts so.

@@ -6,10 +6,8 @@
 // nor brk (which grows from the lower end) arrives soon. Pure. Context: H.
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "host/containers/address_range.h"
 #include "inject/process/target_process.h"
 

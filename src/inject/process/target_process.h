@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "base/bytes.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"

@@ -18,7 +18,6 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "profile/model/cost.h"
-#include "recording/format/tables.h"
 
 struct tree_costs {
     struct costs_vec totals; // owned; by node

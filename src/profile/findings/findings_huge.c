@@ -6,8 +6,6 @@
 // part.
 #include <string.h>
 
-#include "base/compiler.h"
-#include "base/minmax.h"
 #include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 #include "profile/tables/rss_allocators.h"

@@ -6,7 +6,6 @@
 // Context: H; pure.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

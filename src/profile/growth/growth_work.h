@@ -8,7 +8,6 @@
 // Context: H; pure.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"

@@ -20,7 +20,6 @@
 // Context: H; one thread while it is built, any number of readers afterwards.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

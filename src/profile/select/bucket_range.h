@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "profile/model/cost.h"
 #include "recording/format/tables.h"
 

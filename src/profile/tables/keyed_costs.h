@@ -10,8 +10,6 @@
 // So a node's total counts unless an ancestor has the same key. Context: H.
 #pragma once
 
-#include <stdint.h>
-
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "profile/calls/call_tree.h"

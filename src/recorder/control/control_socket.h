@@ -19,7 +19,6 @@
 // Context: H, the recorder's main thread; never blocks. The sending side: control_client.h.
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"

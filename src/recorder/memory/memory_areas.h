@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/bytes.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"

@@ -32,7 +32,6 @@
 #include "recorder/memory/rss_pieces.h"
 #include "recorder/memory/survivors.h"
 #include "recorder/sharing/shared_pages.h"
-#include "recording/format/tables.h"
 
 DEFINE_VEC(rec_memory_snapshot_vec, struct rec_memory_snapshot);
 DEFINE_VEC(rec_part_vec, struct rec_part);

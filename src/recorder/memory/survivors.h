@@ -21,10 +21,8 @@
 #include "base/err.h"
 #include "host/containers/map_u64.h"
 #include "host/containers/vec.h"
-#include "host/memory/page_size.h"
 #include "recorder/memory/resident_pages.h"
 #include "recorder/memory/rss_pieces.h"
-#include "recording/format/tables.h"
 
 enum {
     SURVIVORS_MAX = 64, // stacks of one snapshot

@@ -8,8 +8,6 @@
 // Context: H, the recorder's main thread.
 #pragma once
 
-#include <stdint.h>
-
 #include "aggregate/aggregator.h"
 #include "aggregate/block_list.h"
 #include "aggregate/totals/row_history.h"
@@ -20,7 +18,6 @@
 #include "recorder/processes/unrecorded_list.h"
 #include "recorder/samples/proc_sampler.h"
 #include "recording/format/tables.h"
-#include "session/layout.h"
 
 DEFINE_VEC(rec_process_vec, struct rec_process);
 DEFINE_VEC(rec_slice_vec, struct rec_slice);

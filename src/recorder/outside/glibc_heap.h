@@ -18,9 +18,6 @@
 // Cost: a small read for each free chunk, at most CHUNKS_MAX.
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/err.h"
 #include "recorder/memory/memory_areas.h"
 #include "recorder/memory/rss_pieces.h"

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/minmax.h"
 #include "host/memory/page_size.h"
 

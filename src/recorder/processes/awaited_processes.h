@@ -7,7 +7,6 @@
 // Context: H, the recorder's main thread.
 #pragma once
 
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "aggregate/aggregator.h"

@@ -30,10 +30,8 @@
 #include <sys/types.h>
 
 #include "aggregate/aggregator_process.h"
-#include "base/err.h"
 #include "host/containers/vec.h"
 #include "recorder/samples/proc_reading.h"
-#include "recording/format/tables.h"
 
 #define PROC_SAMPLER_GLANCE_MS      50u
 #define PROC_SAMPLER_INTERVAL_MS    100u

@@ -17,7 +17,6 @@
 // Context: H; one thread at a time for a lane.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

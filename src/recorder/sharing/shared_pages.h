@@ -25,7 +25,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
 

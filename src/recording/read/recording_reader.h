@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
 #include "base/err.h"
 #include "host/os/progress.h"
 #include "recording/format/tables.h"

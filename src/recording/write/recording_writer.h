@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
 #include "base/err.h"
 #include "host/text/strbuf.h"
 #include "recording/format/chunk.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/elf/debug_search.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "host/os/file.h"

@@ -8,7 +8,6 @@
 // the recording. Owns the text. Context: H.
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"

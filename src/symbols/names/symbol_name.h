@@ -12,8 +12,6 @@
 // Context: H; not from signal handlers (longjmp leaves the demangler when the result is too long).
 #pragma once
 
-#include <stddef.h>
-
 #include "base/err.h"
 #include "host/text/strbuf.h"
 

@@ -24,7 +24,6 @@
 // Context: H. Failure: the target is unharmed; some calls may have been made.
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
