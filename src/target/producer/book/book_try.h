@@ -60,6 +60,11 @@ ALWAYS_INLINE _Atomic uint64_t *book_fine_of(const struct book_at *at)
     return at->region->fine + (at->place >> WORDS_FINE_BITS);
 }
 
+ALWAYS_INLINE _Atomic uint64_t *book_tiny_of(const struct book_at *at)
+{
+    return at->region->tiny + (at->place >> WORDS_TINY_BITS);
+}
+
 ALWAYS_INLINE uint64_t book_coarse_seen(const struct book_at *at)
 {
     return (at->note & BOOK_NOTE_COARSE) != 0 ? word_load(book_coarse_of(at)) : 0;
@@ -118,6 +123,21 @@ book_is_free(const struct book_at *at, uint64_t address, const _Atomic uint64_t 
            LIKELY(!book_is_at(fine, address, WORDS_FINE_BITS)) && LIKELY(fine != WORD_MARKER);
 }
 
+// Find a free place for the word of a block below 256 bytes whose grain of 32 has the marker. NULL:
+// it has none (yet), or a stale word has to be removed before. A marker stays, and says that tiny
+// words are there: they are given back only where no block has needed them (region_cut.h).
+ALWAYS_INLINE _Atomic uint64_t *book_try_tiny_place(const struct book_at *at, uint64_t address)
+{
+    if ((at->note & BOOK_NOTE_FINE) == 0 || word_load(book_fine_of(at)) != WORD_MARKER ||
+        UNLIKELY(word_load(book_tiny_of(at)) != 0)) {
+        return NULL;
+    }
+    return LIKELY(!book_is_at(book_coarse_seen(at), address, WORDS_COARSE_BITS)) &&
+                   LIKELY(!book_is_at(book_middle_seen(at), address, WORDS_MIDDLE_BITS))
+               ? book_tiny_of(at)
+               : NULL;
+}
+
 // Whether the thread's part of the sum may grow, and shrink, by so much without being added.
 ALWAYS_INLINE bool book_may_raise(const struct lane_producer *p, uint64_t size_bytes)
 {
@@ -134,6 +154,10 @@ ALWAYS_INLINE bool book_may_lower(const struct lane_producer *p, uint64_t size_b
             shared_sum_try_peak(&p->session->sum, part));
 }
 
+_Static_assert(WORD_START_BITS_OF(WORDS_TINY_BITS) == WORD_START_BITS_OF(WORDS_FINE_BITS) &&
+                   WORD_BIRTH_AT(WORDS_TINY_BITS) == WORD_BIRTH_AT(WORDS_FINE_BITS),
+               "words of the fine and the tiny table are laid out alike");
+
 // Find a free place for the word of a block, and what it says but for the row. NULL: a stale word
 // has to be removed before, or it is the first one of its table there.
 ALWAYS_INLINE _Atomic uint64_t *
@@ -146,12 +170,13 @@ book_try_place(const struct lane_producer *p, uint64_t address, uint64_t size_by
     }
     if (LIKELY(size_bytes < 1u << WORDS_MIDDLE_BITS)) {
         word = book_fine_of(&at);
-        *said =
-            p->fine_birth | size_bytes << WORD_START_BITS_OF(WORDS_FINE_BITS) | (address >> 3 & 3);
-        return LIKELY(size_bytes >= atomic_load_explicit(p->tiny_below, memory_order_relaxed)) &&
-                       book_is_free(&at, address, word, BOOK_NOTE_FINE)
-                   ? word
-                   : NULL;
+        *said = p->fine_birth | size_bytes << WORD_START_BITS_OF(WORDS_FINE_BITS);
+        if (LIKELY(size_bytes >= atomic_load_explicit(p->tiny_below, memory_order_relaxed)) &&
+            book_is_free(&at, address, word, BOOK_NOTE_FINE)) {
+            *said |= address >> 3 & 3;
+            return word;
+        }
+        return book_try_tiny_place(&at, address); // its words are laid out alike
     }
     if (size_bytes < 1u << WORDS_COARSE_BITS) {
         word = book_middle_of(&at);
@@ -231,6 +256,19 @@ book_try_large_word(const struct book_at *at, uint64_t address, struct book_foun
     return true;
 }
 
+// Find the word of a block below a marker.
+ALWAYS_INLINE bool
+book_try_tiny_word(const struct lane_producer *p, const struct book_at *at, struct book_found *out)
+{
+    const uint64_t tiny = word_load(book_tiny_of(at));
+    *out = (struct book_found){.word = book_tiny_of(at),
+                               .seen = tiny,
+                               .size_bytes = word_size(tiny, WORDS_TINY_BITS),
+                               .after = word_birth_code(tiny, WORDS_TINY_BITS) - p->recent_code,
+                               .grain_bits = WORDS_FINE_BITS}; // laid out alike
+    return word_row(tiny) != 0;
+}
+
 // Find the word of a block. false: it has none, or needs another way. At most one word starts at
 // the address, so the order of the looks is free. Most blocks are small; the line of the other
 // tables comes meanwhile.
@@ -251,6 +289,9 @@ book_try_word(const struct lane_producer *p, uint64_t address, struct book_found
                                    .size_bytes = word_size(fine, WORDS_FINE_BITS),
                                    .after = word_birth_code(fine, WORDS_FINE_BITS) - p->recent_code,
                                    .grain_bits = WORDS_FINE_BITS};
+        return true;
+    }
+    if (fine == WORD_MARKER && book_try_tiny_word(p, &at, out)) {
         return true;
     }
     return book_try_large_word(&at, address, out) && LIKELY(out->size_bytes < BOOK_TRY_MAX);
