@@ -116,10 +116,12 @@ static int compare_ranked(const void *left, const void *right)
     return order_u64(b->score, a->score) ?: order_u64(a->group, b->group);
 }
 
+// Rank the groups, and add all their blocks to `total`.
 static MUST_USE enum err rank_groups(const struct row_groups *groups,
                                      struct bucket_table table,
                                      bool by_bytes,
                                      struct cancel *cancel,
+                                     struct bucket_amount *total,
                                      struct ranked_group_vec *out)
 {
     cancel_stage(cancel, groups->groups.len);
@@ -130,6 +132,8 @@ static MUST_USE enum err rank_groups(const struct row_groups *groups,
         struct ranked_group ranked = {.group = group};
         for (size_t i = 0; i < REC_BUCKET_COUNT; i++) {
             ranked.score += by_bytes ? amounts[i].bytes : amounts[i].count;
+            total[i].count += amounts[i].count;
+            total[i].bytes += amounts[i].bytes;
         }
         if (ranked.score > 0) {
             TRY(ranked_group_vec_push(out, ranked));
@@ -162,23 +166,20 @@ static void subtract_amounts(struct bucket_amount_vec *from, const struct bucket
 
 static MUST_USE enum err fill_histogram(struct histogram *histogram,
                                         struct bucket_table table,
+                                        const struct bucket_amount *total,
                                         const struct ranked_group_vec *ranked)
 {
-    struct bucket_amount amounts[REC_BUCKET_COUNT] = {0};
-    for (uint32_t i = 0; i < histogram->groups.groups.len; i++) {
-        add_group(&histogram->groups, table, i, amounts);
-    }
     uint32_t first = 0;
     uint32_t end = REC_BUCKET_COUNT;
-    while (first < end && amounts[first].count == 0) {
+    while (first < end && total[first].count == 0) {
         first++;
     }
-    while (end > first && amounts[end - 1].count == 0) {
+    while (end > first && total[end - 1].count == 0) {
         end--;
     }
     histogram->first_bucket = first;
-    TRY(keep_used(histogram, amounts, end - first, &histogram->total));
-    TRY(keep_used(histogram, amounts, end - first, &histogram->rest));
+    TRY(keep_used(histogram, total, end - first, &histogram->total));
+    TRY(keep_used(histogram, total, end - first, &histogram->rest));
     for (size_t i = 0; i < ranked->len; i++) {
         struct bucket_amount own[REC_BUCKET_COUNT] = {0};
         add_group(&histogram->groups, table, ranked->items[i].group, own);
@@ -200,10 +201,11 @@ enum err histogram_build(const struct selection *selection,
     struct bucket_table table = table_of(selection, of);
     CLEANUP(histogram_release) struct histogram histogram = {0};
     CLEANUP(ranked_group_vec_release) struct ranked_group_vec ranked = {0};
+    struct bucket_amount total[REC_BUCKET_COUNT] = {0};
     TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE_ALONE, &histogram.groups));
-    TRY(rank_groups(&histogram.groups, table, by_bytes, selection->cancel, &ranked));
+    TRY(rank_groups(&histogram.groups, table, by_bytes, selection->cancel, total, &ranked));
     ranked.len = min_u64(ranked.len, top_count);
-    TRY(fill_histogram(&histogram, table, &ranked));
+    TRY(fill_histogram(&histogram, table, total, &ranked));
     TRY(add_sizes(selection, of, &histogram));
     *out = TAKE(histogram);
     return ERR_OK;
