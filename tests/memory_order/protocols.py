@@ -41,7 +41,7 @@ def spare(place):
 WRITE_POS = on("release", "target/producer/lane_producer.h", "&p->lane->write_pos, p->pos, memory_order_release")
 SEE_WRITTEN = on("acquire", "recorder/session/lane_consumer.c", "&c->lane->write_pos, memory_order_acquire")
 SEE_READ = on("acquire", "target/producer/lane_producer.c", "&p->lane->read_pos, memory_order_acquire")
-READ_POS = on("seq_cst", "recorder/session/lane_consumer.c", "&c->lane->read_pos, c->read_pos, memory_order_seq_cst")
+READ_POS = on("seq_cst", "recorder/session/lane_consumer.c", "&c->lane->read_pos, pos, memory_order_seq_cst")
 
 
 @protocol(publish=WRITE_POS, refresh=SEE_WRITTEN)
