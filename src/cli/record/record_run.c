@@ -54,7 +54,8 @@ static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
 enum {
     RECORDER_SHARE = 2,
     PROCESSES_BYTES = 48 << 20,
-    ALL_MIN_BYTES = 128 << 20, // with --listen or --push
+    RECORDER_MIN_BYTES = 44 << 20, // beside others, of ALL_MIN_BYTES
+    ALL_MIN_BYTES = 128 << 20,     // with --listen or --push
     PUSH_SHARE = 5,
     PUSH_MIN_BYTES = 32 << 20, // the libraries that it loads take some
 };
@@ -86,7 +87,7 @@ static uint64_t recorder_memory_bytes(const struct record_settings *settings)
     const uint64_t all = max_memory_bytes(settings);
     return is_alone(settings)
                ? all
-               : max_u64(excess_u64(all, PROCESSES_BYTES) / RECORDER_SHARE, MEMORY_BUDGET_MIN);
+               : max_u64(excess_u64(all, PROCESSES_BYTES) / RECORDER_SHARE, RECORDER_MIN_BYTES);
 }
 
 // State of a run: the data of the recorder's callbacks, and the result.
