@@ -194,10 +194,15 @@ write_page(const struct attach *attach, const struct agent_places *places, uint6
                              &places->words, sizeof(places->words)));
     TRY(attach_plan_send_sizes(attach));
     // The fields from `attachment` to `python`, in their order.
-    const uint64_t fields[] = {places->attachment,       places->process_page,
-                               places->session,          stack_top,
-                               loader_list_find(target), attach->python.runtime,
-                               attach->python.version,   attach->python.get_specific};
+    const uint64_t fields[] = {places->attachment,
+                               places->process_page,
+                               places->session,
+                               stack_top,
+                               loader_list_find(target),
+                               attach->python.runtime,
+                               attach->python.version,
+                               attach->python.older,
+                               attach->python.get_specific};
     _Static_assert(offsetof(struct agent_page, enabled) - offsetof(struct agent_page, attachment) ==
                        sizeof(fields),
                    "all of them");

@@ -18,6 +18,7 @@
 #include "inject/process/target_reading.h"
 #include "session/agent_page.h"
 #include "session/books/block_words.h"
+#include "session/python_versions.h"
 #include "symbols/elf/symbol_table.h"
 
 enum {
@@ -141,6 +142,13 @@ static void find_python(struct agent_python *python,
         if (*wanted[i].place == 0 && symbol_table_find(file->elf, wanted[i].name, &symbol)) {
             *wanted[i].place = symbol.st_value + module->load_bias;
         }
+    }
+    GElf_Sym unused;
+    for (size_t i = python->older == 0 ? 0 : ARRAY_LEN(python_versions);
+         i < ARRAY_LEN(python_versions) &&
+         symbol_table_find(file->elf, python_versions[i].function, &unused);
+         i++) {
+        python->older = python_versions[i].version;
     }
 }
 

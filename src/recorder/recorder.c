@@ -19,6 +19,7 @@
 #include "recorder/recorder_state.h"
 #include "recording/write/output_file.h"
 #include "recording/write/recording_writer.h"
+#include "session/python_versions.h"
 
 // With --sample a program may have no processor to spare.
 #define SAMPLE_THRIFT_BITS 2u // looks at resident memory take a quarter
@@ -327,13 +328,13 @@ static void log_missing_python(const struct recorder_state *s)
     const uint32_t version = seen & ~SESSION_PYTHON_REFUSED;
     if (seen == 0) {
         recorder_log(s, "--python: no interpreter of Python was found; all frames are native");
-    } else if (seen == SESSION_PYTHON_REFUSED) {
-        recorder_log(s, "--python reads Python 3.11 to 3.14, and this one is older; its frames are "
+    } else if (version == PYTHON_VERSION_OLDER) {
+        recorder_log(s, "--python reads Python 3.10 to 3.14, and this one is older; its frames are "
                         "those of its interpreter");
     } else if (seen != version) {
         recorder_log(
             s,
-            "--python reads Python 3.11 to 3.14 (no free-threaded builds), and this one is "
+            "--python reads Python 3.10 to 3.14 (no free-threaded builds), and this one is "
             "%" PRIu32 ".%" PRIu32 "; its frames are those of its interpreter",
             version >> 8 & 0xff, version & 0xff);
     }

@@ -106,6 +106,7 @@ struct agent_attachment {
 struct agent_python {
     uint64_t runtime;      // _PyRuntime
     uint64_t version;      // Py_Version
+    uint64_t older;        // no address: the version without Py_Version (python_versions.h)
     uint64_t get_specific; // pthread_getspecific
 };
 

@@ -191,8 +191,8 @@ struct session_header {
     uint64_t sample_bytes;
     uint64_t sample_seed; // R: of the threads' random numbers
 
-    // P: the version of an interpreter that was found with SESSION_PYTHON, major << 8 | minor, 0 if
-    // that is unknown; 0: none was found. SESSION_PYTHON_REFUSED: its frames are not read.
+    // P: the version of an interpreter that was found with SESSION_PYTHON, major << 8 | minor or as
+    // python_versions.h has it; 0: none was found. SESSION_PYTHON_REFUSED: its frames are not read.
     _Atomic uint32_t python_version;
 
     // R's child, before it executes the program: its pid, in the namespace of recorder_pid. R, as

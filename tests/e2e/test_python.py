@@ -68,9 +68,9 @@ def test_frames_are_those_of_pythons_own_traceback(record, python):
     assert {size: python_frames(stacks[size]) for size in truth} == truth
     for size, frames in truth.items():
         assert all(frame["function"] != INTERPRETER for frame in stacks[size])
-        if any(name == "Base.__lt__" for name, _, _ in frames):  # sorted() is between the two
-            names = [frame["function"] for frame in stacks[size]]
-            between = stacks[size][names.index("Base.__lt__") + 1:names.index("main")]
+        names = [frame["function"].rpartition(".")[2] for frame in stacks[size]]  # 3.10 has no qualified ones
+        if "__lt__" in names:  # sorted() is between the two
+            between = stacks[size][names.index("__lt__") + 1:names.index("main")]
             assert between and not any(is_python(frame) for frame in between)
     assert_call_sites_are_innermost(sites, truth)
 
@@ -141,8 +141,8 @@ def test_stacks_are_native_unless_asked(record):
 
 
 @pytest.mark.parametrize("program, sentence", [
-    ("other_python", b"--python reads Python 3.11 to 3.14 (no free-threaded builds), and this one is 3.99;"),
-    ("older_python", b"--python reads Python 3.11 to 3.14, and this one is older;")])
+    ("other_python", b"--python reads Python 3.10 to 3.14 (no free-threaded builds), and this one is 3.99;"),
+    ("older_python", b"--python reads Python 3.10 to 3.14 (no free-threaded builds), and this one is 3.9;")])
 def test_other_versions_are_refused_by_name(scratch, program, sentence):
     finished = record_aloud(scratch / "a.cairn", PROGRAMS / program)
     assert finished.returncode == 0

@@ -42,7 +42,7 @@ const struct option_spec record_option_specs[RECORD_OPTION_COUNT] = {
            "stay exact",
            .when_alone = "512KiB"),
     OPTION(0, "python", FLAG, NULL, FIELD(settings.recorder.reads_python),
-           "show Python functions (CPython 3.11 to 3.14) in call stacks, in place of the "
+           "show Python functions (CPython 3.10 to 3.14) in call stacks, in place of the "
            "interpreter's"),
     OPTION(0, "blocks", FLAG, NULL, FIELD(settings.recorder.lists_blocks),
            "store each block that is live at the end or at the peak, for 'cairn report --blocks'"),

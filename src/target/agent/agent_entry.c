@@ -58,7 +58,8 @@ enum err process_entry_find_session(struct session_mapping *mapping)
     unwind_flush(); // the code may have changed since an earlier attachment
     TRY(session_take(header, mapping));
     if ((header->flags & SESSION_PYTHON) != 0) {
-        python_stack_begin(header, g_agent_page.python.runtime, g_agent_page.python.version);
+        python_stack_begin(header, g_agent_page.python.runtime, g_agent_page.python.version,
+                           (uint32_t)g_agent_page.python.older);
     }
     return ERR_OK;
 }

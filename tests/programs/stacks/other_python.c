@@ -7,7 +7,24 @@
 // NOLINTBEGIN(readability-identifier-naming): CPython's names
 extern uint64_t _PyRuntime[1024];
 uint64_t _PyRuntime[1024];
-#ifndef IS_OLDER
+#ifdef IS_OLDER
+void Py_InitializeEx(void);
+void PyOS_AfterFork_Child(void);
+void Py_RunMain(void);
+void PyModule_AddType(void);
+void Py_InitializeEx(void)
+{
+}
+void PyOS_AfterFork_Child(void)
+{
+}
+void Py_RunMain(void)
+{
+}
+void PyModule_AddType(void)
+{
+}
+#else
 extern const unsigned long Py_Version;
 const unsigned long Py_Version = 0x036301f0;
 #endif

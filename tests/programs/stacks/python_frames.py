@@ -21,13 +21,14 @@ LIBC.malloc.restype = ctypes.c_void_p
 LIBC.malloc.argtypes = [ctypes.c_size_t]
 SIZES = itertools.count(1_000_003, 1009)
 TRUTH = {}
+NAME = "co_qualname" if sys.version_info >= (3, 11) else "co_name"
 
 
 def note(size, block=None):
     """Note the frames of the caller, which has just allocated."""
     frame, found = sys._getframe(1), []
     while frame is not None:
-        found.append([frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno])
+        found.append([getattr(frame.f_code, NAME), frame.f_code.co_filename, frame.f_lineno])
         frame = frame.f_back
     if block is not None:
         traced = [line.lineno for line in reversed(tracemalloc.get_object_traceback(block))]
@@ -49,6 +50,26 @@ def make(times):
     for _ in range(times):
         allocate()
         yield
+
+
+def allocate_when_thrown():
+    try:
+        yield
+    except KeyError:
+        allocate()
+        raise
+
+
+def pass_on(generator):
+    for _ in range(2):
+        yield from generator
+
+
+def throw_through_generators():
+    generator = pass_on(pass_on(allocate_when_thrown()))
+    next(generator)
+    with contextlib.suppress(KeyError):
+        generator.throw(KeyError())
 
 
 async def wait():
@@ -137,6 +158,8 @@ def main():
         pass
     with context():
         pass
+    if sys.version_info[:2] != (3, 11):  # there the frames further out are missing
+        throw_through_generators()
     asyncio.run(wait())
     thing = Derived()
     thing.method()

@@ -9,6 +9,8 @@
 #include <link.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
+#include "session/python_versions.h"
 #include "target/preload/exports/announce.h"
 #include "target/preload/exports/program_api.h"
 #include "target/preload/process/process.h"
@@ -57,6 +59,18 @@ static void prepare_quick_exit(void)
     }
 }
 
+// Return the version of CPython as python_versions.h tells it, 0 if there is none.
+static uint32_t python_version(void)
+{
+    uint32_t version = 0;
+    for (size_t i = 0; i < ARRAY_LEN(python_versions) &&
+                       definition_first(python_versions[i].function).address != 0;
+         i++) {
+        version = python_versions[i].version;
+    }
+    return version;
+}
+
 __attribute__((constructor(101))) static void start(void)
 {
     const int saved_errno = errno;
@@ -73,7 +87,7 @@ __attribute__((constructor(101))) static void start(void)
     struct session_header *session = process_mapping()->header;
     if (session != NULL && (session->flags & SESSION_PYTHON) != 0) {
         python_stack_begin(session, definition_first_variable("_PyRuntime").address,
-                           definition_first_variable("Py_Version").address); // since 3.11
+                           definition_first_variable("Py_Version").address, python_version());
     }
     if (session != NULL && (session->flags & SESSION_FOLLOW_CHILDREN) == 0) {
         environment_strip();

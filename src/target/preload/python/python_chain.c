@@ -7,15 +7,20 @@
 
 enum {
     EMPTY_MAX = 1 << 16, // calls without a frame, one after the other
+    YIELD_FROM = 72,     // of 3.10
+    UNIT_BYTES = 2,
 };
+
+static bool is_cframe(const struct python_layout *l, uint64_t cframe)
+{
+    return cframe != 0 && cframe % sizeof(uint64_t) == 0 &&
+           python_memory_holds(cframe, l->cframe.bytes);
+}
 
 // Find the first frame of `cframe` or of one further out.
 static struct python_frame enter_cframe(const struct python_layout *l, uint64_t cframe)
 {
-    for (uint32_t i = 0; i < EMPTY_MAX && cframe != 0; i++) {
-        if (cframe % sizeof(uint64_t) != 0 || !python_memory_holds(cframe, l->cframe.bytes)) {
-            break;
-        }
+    for (uint32_t i = 0; i < EMPTY_MAX && is_cframe(l, cframe); i++) {
         const uint64_t frame = python_word(cframe + l->cframe.frame);
         if (frame != 0) {
             return (struct python_frame){.frame = frame,
@@ -30,6 +35,24 @@ static bool is_frame(const struct python_layout *l, uint64_t frame)
 {
     return frame != 0 && frame % sizeof(uint64_t) == 0 &&
            python_memory_holds(frame, l->frame.bytes);
+}
+
+// 3.10: whether a frame, whose depth says that no call runs it, waits for another generator.
+static bool waits(const struct python_layout *l, const struct python_frame *f)
+{
+    const uint64_t place = f->code + l->code.bytecode;
+    const uint64_t unit = (uint64_t)(uint32_t)f->instruction + 1;
+    if (f->code % sizeof(uint64_t) != 0 || !python_memory_holds(place, sizeof(uint64_t))) {
+        return false;
+    }
+    const uint64_t code = python_word(place) + l->bytes.data + unit * UNIT_BYTES;
+    return python_memory_holds(code, 1) && python_byte(code) == YIELD_FROM;
+}
+
+// 3.10: return the cframe of the frame after `f`, 0 if there is none.
+static uint64_t cframe_after(const struct python_layout *l, const struct python_frame *f)
+{
+    return f->is_entry ? python_word(f->cframe + l->cframe.previous) : f->cframe;
 }
 
 static bool is_variable(const struct python_layout *l, uint64_t frame)
@@ -58,7 +81,12 @@ void python_chain_begin(const struct python_layout *layout,
         !python_memory_holds(place, sizeof(uint64_t))) {
         return;
     }
-    if (layout->cframe.bytes != 0) {
+    if (layout->thread.cframe != 0) {
+        const uint64_t cframe = python_word(state + layout->thread.cframe);
+        if (is_cframe(layout, cframe)) {
+            *innermost = (struct python_frame){.frame = python_word(place), .cframe = cframe};
+        }
+    } else if (layout->cframe.bytes != 0) {
         *innermost = enter_cframe(layout, python_word(place));
     } else {
         innermost->frame = python_word(place);
@@ -84,7 +112,12 @@ bool python_chain_read(const struct python_layout *layout,
         at->variable = skip_variables(layout, &next->frame);
         return true;
     }
-    at->is_entry = python_byte(at->frame + layout->frame.is_entry) != 0;
+    at->is_entry = python_chain_leaves(layout, at->frame);
+    if (layout->frame.depth != 0) {
+        at->is_entry = at->is_entry || !waits(layout, at);
+        next->cframe = cframe_after(layout, at);
+        return next->frame == 0 || is_cframe(layout, next->cframe);
+    }
     if (at->is_entry || next->frame == 0) {
         *next = enter_cframe(layout, python_word(at->cframe + layout->cframe.previous));
     }
@@ -100,7 +133,9 @@ bool python_chain_leads_to(const struct python_layout *layout,
         return skip_variables(layout, &next.frame) == f->variable &&
                next.frame == (outer != NULL ? outer->frame : 0);
     }
-    if (f->is_entry || f->previous == 0) {
+    if (layout->frame.depth != 0) {
+        next.cframe = cframe_after(layout, f);
+    } else if (f->is_entry || f->previous == 0) {
         next = enter_cframe(layout, python_word(f->cframe + layout->cframe.previous));
     }
     return next.frame == (outer != NULL ? outer->frame : 0) &&

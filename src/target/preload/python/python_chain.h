@@ -5,7 +5,12 @@
 // _PyEval_EvalFrameDefault runs the next frame, and in the variable that it names of that call's
 // native frame, so that the frames can take its place:
 //
-//   3.11    the outermost frame of a call is marked; a cframe, a variable, leads to the innermost
+//   3.10    each frame has a call of its own, with a cframe, a variable: two chains side by side
+//
+//     PyThreadState -> cframe -> cframe -> ...
+//                 \--> frame --> frame --> ...
+//
+//   3.11    the outermost frame of a call is marked; a cframe leads to the innermost
 //
 //     PyThreadState -> cframe -> cframe -> ...       one for each call of the interpreter
 //                        |         |
@@ -15,6 +20,11 @@
 //   3.12 on     a variable is itself a frame of the chain, owned by the C stack
 //
 //     PyThreadState -> frame -> frame -> variable -> frame -> variable -> ...
+//
+// In 3.10 throw() puts frames of suspended generators into the chain, which no call runs. Their
+// stack of values has a depth, and their next instruction waits for another generator. They count
+// as frames of the call further out. A trace function may let a frame that is run look so, and a
+// signal handler may find one chain ahead of the other: then frames may be one call too far out.
 //
 // Context: T; reads the calling thread's own frames.
 #pragma once
@@ -30,12 +40,12 @@
 // A frame on the stack, and the words that it was read from.
 struct python_frame {
     uint64_t frame;  // its address; 0: none
-    uint64_t cframe; // 3.11: of its call
+    uint64_t cframe; // 3.10, 3.11: of its call
     uint64_t code;
-    uint64_t instruction; // the last one that has begun
+    uint64_t instruction; // the last one that has begun; 3.10: f_lasti, and f_lineno above it
     uint64_t previous;
     uint64_t variable; // 3.12 on: of its call, if the next frame is another call's; else 0
-    bool is_entry;     // 3.11: the next frame is another call's
+    bool is_entry;     // 3.10, 3.11: the next frame is another call's
     bool has_facts;    // see python_frames.h
 };
 
@@ -56,6 +66,13 @@ ALWAYS_INLINE uint64_t python_chain_code(const struct python_layout *layout, uin
     return python_word(frame + layout->frame.code) & ~(uint64_t)3;
 }
 
+// Whether the frame after this one is another call's, as far as this one says; if `owner` is 0.
+ALWAYS_INLINE bool python_chain_leaves(const struct python_layout *layout, uint64_t frame)
+{
+    return layout->frame.depth != 0 ? (int32_t)python_half(frame + layout->frame.depth) <= 0
+                                    : python_byte(frame + layout->frame.is_entry) != 0;
+}
+
 // Whether `f`, whose words are as they were, leads to `outer` (NULL: to none).
 bool python_chain_leads_to(const struct python_layout *layout,
                            const struct python_frame *f,
@@ -74,9 +91,13 @@ ALWAYS_INLINE bool python_chain_is(const struct python_layout *layout,
     }
     bool leaves = f->variable != 0;
     if (layout->frame.owner == 0) {
-        leaves = python_byte(f->frame + layout->frame.is_entry) != 0;
+        leaves = python_chain_leaves(layout, f->frame);
         if (leaves != f->is_entry) {
             return false;
+        }
+        if (layout->frame.depth != 0 && leaves && outer != NULL) {
+            return f->previous == outer->frame &&
+                   python_word(f->cframe + layout->cframe.previous) == outer->cframe;
         }
     }
     return LIKELY(!leaves && outer != NULL && f->previous == outer->frame) ||

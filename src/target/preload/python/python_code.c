@@ -236,7 +236,9 @@ static uint32_t line_at(struct code_table *table,
         return (uint32_t)word & (PYTHON_CODE_LINES - 1);
     }
     const uint8_t *lines = (const uint8_t *)(facts->lines + l->bytes.data);
-    uint32_t line = python_lines_find(lines, facts->lines_bytes, facts->first_line, unit);
+    uint32_t line = l->code.bytecode != 0
+                        ? python_lines_find_pair(lines, facts->lines_bytes, facts->first_line, unit)
+                        : python_lines_find(lines, facts->lines_bytes, facts->first_line, unit);
     line = line < PYTHON_CODE_LINES - 2 ? line : 0;
     atomic_store_explicit(known, what << LINE_BITS | line, memory_order_relaxed);
     return line;
@@ -257,7 +259,10 @@ uint64_t python_code_pc(const struct python_layout *layout,
         number = 0;
     }
     // Before its first instruction a frame's instruction is the one before it: the first line.
-    const uint64_t unit = (instruction - facts->code - layout->code.instructions) / UNIT_BYTES;
+    const uint64_t unit =
+        layout->code.bytecode != 0
+            ? (uint32_t)instruction
+            : (instruction - facts->code - layout->code.instructions) / UNIT_BYTES;
     uint32_t line = facts->first_line;
     if (number != 0 && unit < 1u << UNIT_BITS) {
         line = line_at(table, number, unit, layout, facts);

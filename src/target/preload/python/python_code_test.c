@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Makes objects in the form of CPython 3.11's, and asks for the pcs and names of their code: equal
-// and replaced ones, texts of all widths, pointers that lead nowhere, and more code than has room.
+// Makes objects in the form of CPython 3.11's and 3.10's, and asks for the pcs and names of their
+// code: equal and replaced ones, texts of all widths, pointers that lead nowhere, and more code
+// than has room.
 #include "target/preload/python/python_code.h"
 
 #include <setjmp.h>
@@ -16,9 +17,11 @@
 #include "target/preload/python/python_memory.h"
 #include "target/preload/python/test_support/python_objects.h"
 
+static uint32_t g_version = 0x030b;
+
 static const struct python_layout *layout(void)
 {
-    return python_layout_of(0x030b);
+    return python_layout_of(g_version);
 }
 
 static void make_code(
@@ -29,11 +32,13 @@ static void make_code(
 
 static uint64_t pc_of(const struct python_code_object *o, int64_t unit)
 {
-    const uint64_t code = (uint64_t)&o->code;
+    uint64_t frame[64];
+    memset(frame, 0xa5, sizeof(frame));
+    python_put_instruction(layout(), frame, o, unit);
     struct python_code_facts facts;
-    return python_code_read(layout(), code, &facts)
+    return python_code_read(layout(), (uint64_t)&o->code, &facts)
                ? python_code_pc(layout(), &facts,
-                                code + layout()->code.instructions + (uint64_t)unit * 2)
+                                python_word((uint64_t)frame + layout()->frame.instruction))
                : 0;
 }
 
@@ -144,6 +149,14 @@ static void pointers_that_lead_nowhere_give_no_frame(void **state)
         python_code_module(PYTHON_CODE_BASE + PYTHON_CODES_MAX * PYTHON_CODE_LINES + 1, &module));
 }
 
+static void python_3_10_counts_its_instructions(void **state)
+{
+    g_version = 0x030a;
+    a_frame_has_name_file_and_line(state);
+    pointers_that_lead_nowhere_give_no_frame(state);
+    g_version = 0x030b;
+}
+
 static void code_without_room_shares_a_name(void **state)
 {
     (void)state;
@@ -166,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_has_name_file_and_line),
+        cmocka_unit_test(python_3_10_counts_its_instructions),
         cmocka_unit_test(replaced_code_has_another_number),
         cmocka_unit_test(texts_of_all_widths_are_utf8),
         cmocka_unit_test(pointers_that_lead_nowhere_give_no_frame),

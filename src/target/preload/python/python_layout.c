@@ -7,6 +7,21 @@
 
 static const struct python_layout layouts[] = {
     {
+        .version = 0x030a,
+        .runtime = {.finalizing = 16, .has_thread_key = 584, .thread_key = 588},
+        .thread = {.frame = 24, .cframe = 48},
+        .cframe = {.previous = 8, .bytes = 16},
+        .frame = {.code = 32, .previous = 24, .instruction = 96, .depth = 80, .bytes = 352},
+        .code = {.first_line = 40,
+                 .file = 104,
+                 .name = 112,
+                 .lines = 120,
+                 .bytecode = 48,
+                 .instructions = 176},
+        .bytes = {.size = 16, .data = 32},
+        .text = {.length = 16, .hash = 24, .state = 32, .ascii_data = 48, .other_data = 72},
+    },
+    {
         .version = 0x030b, // the offsets are the same in all releases of 3.11
         .runtime = {.finalizing = 24, .has_thread_key = 592, .thread_key = 596},
         .thread = {.frame = 56},

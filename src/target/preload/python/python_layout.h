@@ -11,17 +11,18 @@
 #include <stdint.h>
 
 struct python_layout {
-    uint32_t version; // major and minor: Py_Version >> 16
+    uint32_t version; // major and minor, as in Py_Version >> 16
     struct {
         uint16_t finalizing;     // the thread state that finalizes; 0: none
         uint16_t has_thread_key; // int
         uint16_t thread_key;     // pthread_key_t of a thread's own state
     } runtime;                   // _PyRuntimeState
     struct {
-        uint16_t frame; // the innermost one, or the cframe if there are some
-    } thread;           // PyThreadState
+        uint16_t frame;  // the innermost one, or the cframe if that leads to it
+        uint16_t cframe; // 3.10
+    } thread;            // PyThreadState
     struct {
-        uint16_t frame;
+        uint16_t frame; // from 3.11 on
         uint16_t previous;
         uint16_t bytes; // 0: there are none
     } cframe;           // _PyCFrame, a variable of _PyEval_EvalFrameDefault
@@ -29,18 +30,20 @@ struct python_layout {
         uint16_t code;
         uint16_t previous;
         uint16_t instruction; // the last one that has begun, or a cache entry behind it
+        uint16_t depth;       // 3.10: int, -1 while it is run (python_chain.h)
         uint16_t is_entry;    // bool: _PyEval_EvalFrameDefault was called for it; if `owner` is 0
         uint16_t owner;
         uint16_t c_stack; // the owner of a variable of _PyEval_EvalFrameDefault
         uint16_t bytes;
-    } frame; // _PyInterpreterFrame
+    } frame; // _PyInterpreterFrame; 3.10: PyFrameObject
     struct {
         uint16_t first_line; // int
         uint16_t file;
-        uint16_t name;  // the qualified one
-        uint16_t lines; // a bytes object; Objects/locations.md describes it
-        uint16_t instructions;
-    } code; // PyCodeObject
+        uint16_t name;         // the qualified one; 3.10 has none
+        uint16_t lines;        // a bytes object; python_lines.h describes it
+        uint16_t bytecode;     // 3.10: a bytes object, and an instruction is a number; else 0
+        uint16_t instructions; // behind all the others
+    } code;                    // PyCodeObject
     struct {
         uint16_t size;
         uint16_t data;

@@ -10,6 +10,8 @@ enum {
     ENTRY_BEGIN = 0x80,
     NUMBER_MORE = 0x40,
     NUMBER_BITS = 6,
+    PAIR_NONE = -128,
+    UNIT_BYTES = 2,
 };
 
 // Read the signed number at `at`: the lowest bit is the sign.
@@ -45,6 +47,22 @@ uint32_t python_lines_find(const uint8_t *table, uint64_t size, uint32_t first_l
         begin = end;
         while (at < size && (table[at] & ENTRY_BEGIN) == 0) {
             at++;
+        }
+    }
+    return first_line;
+}
+
+uint32_t
+python_lines_find_pair(const uint8_t *table, uint64_t size, uint32_t first_line, uint64_t unit)
+{
+    int64_t line = first_line;
+    uint64_t end = 0;
+    for (uint64_t at = 0; at + 1 < size; at += 2) {
+        const int8_t more = (int8_t)table[at + 1];
+        end += table[at];
+        line += more != PAIR_NONE ? more : 0;
+        if (unit < end / UNIT_BYTES) {
+            return more == PAIR_NONE || line < 0 || line > UINT32_MAX ? first_line : (uint32_t)line;
         }
     }
     return first_line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a table of lines that CPython 3.11 made, and compares with its own co_lines(). Reads drawn
-// bytes inside their bounds (AddressSanitizer).
+// Reads tables of lines that CPython 3.11 and 3.10 made, and compares with their own co_lines().
+// Reads drawn bytes inside their bounds (AddressSanitizer).
 #include "target/preload/python/python_lines.h"
 
 #include <setjmp.h>
@@ -39,6 +39,32 @@ static void a_table_of_pythons_gives_its_lines(void **state)
     }
 }
 
+// Of a function with a call over several lines, a try statement and a gap of 127 lines.
+static const uint8_t pairs[] = {
+    0x04, 0x01, 0x02, 0x01, 0x02, 0x01, 0x06, 0x01, 0x0a, 0xfe, 0x08, 0x03, 0x02, 0x02,
+    0x06, 0x01, 0x02, 0xff, 0x04, 0xfe, 0x02, 0x04, 0x06, 0xfc, 0x04, 0x05, 0x02, 0x01,
+    0x02, 0x01, 0x02, 0x01, 0x08, 0xfe, 0x0e, 0x03, 0x10, 0x01, 0x08, 0x80, 0x02, 0xff,
+    0x02, 0x80, 0x14, 0x06, 0x0e, 0x7f, 0x02, 0x01, 0x22, 0xff, 0x02, 0x80, 0x04, 0x02};
+static const uint32_t lines_of_pairs[] = {
+    3,   3,   4,   5,   6,   6,   6,   4,   4,   4,   4,   4,   7,   7,   7,   7,   9,   10,  10,
+    10,  9,   7,   7,   11,  7,   7,   7,   12,  12,  13,  14,  15,  13,  13,  13,  13,  16,  16,
+    16,  16,  16,  16,  16,  17,  17,  17,  17,  17,  17,  17,  17,  2,   2,   2,   2,   16,  2,
+    22,  22,  22,  22,  22,  22,  22,  22,  22,  22,  149, 149, 149, 149, 149, 149, 149, 150, 149,
+    149, 149, 149, 149, 149, 149, 149, 149, 149, 149, 149, 149, 149, 149, 149, 149, 2,   151, 151};
+
+static void so_does_one_of_pairs(void **state)
+{
+    (void)state;
+    for (size_t unit = 0; unit < ARRAY_LEN(lines_of_pairs); unit++) {
+        assert_int_equal(python_lines_find_pair(pairs, sizeof(pairs), 2, unit),
+                         lines_of_pairs[unit]);
+    }
+    assert_int_equal(python_lines_find_pair(pairs, sizeof(pairs), 2, ARRAY_LEN(lines_of_pairs)), 2);
+    assert_int_equal(python_lines_find_pair(pairs, sizeof(pairs), 2, UINT64_MAX), 2);
+    assert_int_equal(python_lines_find_pair(pairs, 1, 2, 0), 2);
+    assert_int_equal(python_lines_find_pair(pairs + 16, 2, 1, 0), 0); // line - 1
+}
+
 static void without_an_entry_it_is_the_first_line(void **state)
 {
     (void)state;
@@ -63,6 +89,7 @@ static void any_bytes_are_read_inside_their_bounds(void **state)
             }
             uint8_t *exact = realloc(bytes, size > 0 ? size : 1);
             (void)python_lines_find(exact, size, (uint32_t)drawn, drawn % 100); // no fault
+            (void)python_lines_find_pair(exact, size, (uint32_t)drawn, drawn % 1000);
             free(exact);
         }
     }
@@ -72,6 +99,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_of_pythons_gives_its_lines),
+        cmocka_unit_test(so_does_one_of_pairs),
         cmocka_unit_test(without_an_entry_it_is_the_first_line),
         cmocka_unit_test(any_bytes_are_read_inside_their_bounds),
     };

@@ -51,14 +51,18 @@ static bool is_built_so(const struct python_layout *layout, uint64_t runtime)
             python_word(runtime + FINALIZING * sizeof(uint64_t)) == layout->runtime.finalizing);
 }
 
-void python_stack_begin(struct session_header *session, uint64_t runtime, uint64_t version_place)
+void python_stack_begin(struct session_header *session,
+                        uint64_t runtime,
+                        uint64_t version_place,
+                        uint32_t older)
 {
-    if (g_python.layout != NULL || runtime == 0) {
+    if (g_python.layout != NULL || (runtime == 0 && older == 0)) {
         return;
     }
-    const uint32_t version = version_place != 0 ? (uint32_t)python_word(version_place) >> 16 : 0;
+    const uint32_t version =
+        version_place != 0 ? (uint32_t)python_word(version_place) >> 16 : older;
     const struct python_layout *layout = python_layout_of(version);
-    if (layout == NULL || !is_built_so(layout, runtime) || !python_code_prepare()) {
+    if (layout == NULL || runtime == 0 || !is_built_so(layout, runtime) || !python_code_prepare()) {
         note_version(session, version | SESSION_PYTHON_REFUSED);
         return;
     }
