@@ -121,6 +121,7 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
         }
         lanes[bad].lane->keeps_book = 1;
         lanes[bad].lane->book.has_counted = 1;
+        lanes[bad].lane->book.used[0] = 1;
         lane_book_tables(lanes[bad].lane)->counters[0] =
             (struct book_counter){.row = 1, .sizes_used = 1, .sizes = {book_cell_with(0, 8)}};
         kill_and_reap(child);

@@ -260,9 +260,30 @@ static void tiny_blocks_count_once_in_both_ways(void **state)
     test_lanes_close(&world.f);
 }
 
+// A handler left a counter's first event by longjmp, before a block was in its cell. The thread's
+// next events there are noted as those of an empty counter.
+static void a_marked_cell_without_a_block_is_cleared(void **state)
+{
+    (void)state;
+    world = (struct world){0};
+    struct lane_producer *p = open_tiny();
+    assert_true(lane_allocate(p, test_address(0), 1, SLOT));
+    struct book_counter *counter = book_find_counter(p, p->rows[SLOT] & WORD_ROW_MAX);
+    assert_non_null(counter);
+    assert_true(lane_flush(p));
+    book_use(p, counter);
+    counter->sizes_used = 1;
+    assert_true(lane_flush(p));
+    assert_true(book_is_empty(counter));
+    assert_true(lane_free(p, test_address(0)));
+    assert_true(book_reader_has_counted(p->lane));
+    test_lanes_close(&world.f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_marked_cell_without_a_block_is_cleared),
         cmocka_unit_test(tiny_blocks_count_once_in_both_ways),
         cmocka_unit_test(no_block_is_lost_to_the_recorder),
     };

@@ -171,9 +171,13 @@ static bool send(struct lane_producer *p, struct book_counter *counter)
 {
     uint64_t record[BOOK_WORDS_MAX];
     const uint32_t words = book_record(counter, record);
-    uint64_t *to = words != 0 ? lane_producer_reserve(p, words) : NULL;
+    if (UNLIKELY(words == 0)) { // a handler left its first event: it has cells without a block
+        reset(counter);         // so that its next event is noted as the first one
+        return true;
+    }
+    uint64_t *to = lane_producer_reserve(p, words);
     if (UNLIKELY(to == NULL)) {
-        return words == 0;
+        return false;
     }
     p->lane->book.mark = p->pos + words * sizeof(*to);
     book_fence();
