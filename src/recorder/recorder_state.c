@@ -253,7 +253,7 @@ void recorder_tell_of_lanes(struct recorder_state *s)
 {
     if (s->aggregator.budget.over_bytes != 0 && !s->has_exceeded) {
         s->has_exceeded = true;
-        recorder_log(s, "the memory limit (--max-memory) does not hold: the threads alone take %s",
+        recorder_log(s, "the memory limit (--max-memory) does not hold: the threads take %s",
                      format_bytes(s->words_memory.lanes_bytes).text);
     }
 }

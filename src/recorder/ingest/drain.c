@@ -138,7 +138,7 @@ static void part_lanes(struct drain *drain, bool is_busy)
             drain->active[drain->awake_count++] = index;
         } else if (drain->gives_back && !lane->has_given_back && left > 0) {
             lane->has_given_back = drain_lane_give_back(drain, lane);
-            left--;
+            left -= lane->has_given_back;
         }
     }
 }
