@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "target/preload/python/python_layout.h"
 
+#include <pthread.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
 
+// An offset behind the two locks of the interpreter's lock. glibc's have 40 bytes on x86-64, and 48
+// on AArch64.
+#define GIL_LOCKS(offset) ((offset) + 2 * (sizeof(pthread_mutex_t) - 40))
+
 static const struct python_layout layouts[] = {
     {
         .version = 0x030a,
-        .runtime = {.finalizing = 16, .has_thread_key = 584, .thread_key = 588},
+        .runtime = {.finalizing = 16,
+                    .has_thread_key = GIL_LOCKS(584),
+                    .thread_key = GIL_LOCKS(588)},
         .thread = {.frame = 24, .cframe = 48},
         .cframe = {.previous = 8, .bytes = 16},
         .frame = {.code = 32, .previous = 24, .instruction = 96, .depth = 80, .bytes = 352},
@@ -23,7 +30,9 @@ static const struct python_layout layouts[] = {
     },
     {
         .version = 0x030b, // the offsets are the same in all releases of 3.11
-        .runtime = {.finalizing = 24, .has_thread_key = 592, .thread_key = 596},
+        .runtime = {.finalizing = 24,
+                    .has_thread_key = GIL_LOCKS(592),
+                    .thread_key = GIL_LOCKS(596)},
         .thread = {.frame = 56},
         .cframe = {.frame = 8, .previous = 16, .bytes = 24},
         .frame = {.code = 32, .previous = 48, .instruction = 56, .is_entry = 68, .bytes = 72},
