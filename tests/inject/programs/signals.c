@@ -139,8 +139,10 @@ int main(void)
     }
     pthread_join(worker, NULL);
     pthread_join(queue, NULL);
-    pthread_kill(epoll, SIGUSR1);
-    pthread_join(epoll, NULL);
+    while (pthread_tryjoin_np(epoll, NULL) != 0) { // it may wait only after the signal
+        pthread_kill(epoll, SIGUSR1);
+        nanosleep(&pause, NULL);
+    }
     while (g_queued < sent[0] && g_queued_sum < sent[1]) {
         nanosleep(&pause, NULL); // those that still wait
     }
