@@ -82,8 +82,8 @@ unseen_blocks(const struct sampling *sampling, double sum, const struct sampled_
     return (double)sampling_most_unseen(sampling) / shortest * octaves;
 }
 
-// Return two standard errors of a number of blocks, and of those that none was recorded of. 0: no
-// size is known.
+// Return two standard errors of a number of blocks. They cover sizes without a recorded block, too.
+// 0: no size is known.
 static double
 two_errors_of_number(const struct sampling *sampling, double sum, const struct sampled_sizes *sizes)
 {

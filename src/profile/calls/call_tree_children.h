@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // call_tree_children: finds the children of a top-down tree's nodes, while the tree is built.
 //
-// A child is found by its parent, its id and, in a tree by location, whether it is inlined. It is
-// the newest node with its id. Or that node is older than the parent: then there is no such child,
-// since a child is newer than its parent. Else the parent's children are searched. Few are searched
-// one by one; those of a parent with more are put into a hash map by the first such search.
+// A child is found by its parent, its id and, in a tree by location, whether it is inlined.
+// Usually it is the newest node with its id. If that node is older than the parent, there is no
+// such child. Otherwise the parent's children are searched. Few are searched one by one; those of
+// a parent with more are put into a hash map by the first such search.
 // Context: H; pure.
 #pragma once
 

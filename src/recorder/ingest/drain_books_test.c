@@ -446,6 +446,17 @@ static void sizes_are_counted_by_bucket(void **state)
     free(w);
 }
 
+// Read all that is left. That is the peak of the sum, and of the rows.
+static void assert_last_pass_has_peak(struct world *w, uint64_t peak_bytes)
+{
+    struct aggregator *a = &w->f.on.aggregator;
+    bool was_busy;
+    assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
+    assert_int_equal(a->book_peak_bytes, peak_bytes);
+    assert_int_equal(aggregator_complete_rows(a), ERR_OK);
+    assert_int_equal(a->totals.peak_bytes, peak_bytes);
+}
+
 // A thread frees a large block after another one's peak, whose number it cannot see yet: that one
 // lost its processor before it stored the copy. The block was live at the peak.
 static void a_large_free_comes_after_the_peak_that_it_lowers(void **state)
@@ -454,7 +465,6 @@ static void a_large_free_comes_after_the_peak_that_it_lowers(void **state)
     const uint64_t address = 0x7f0000000000;
     struct world *w = calloc(1, sizeof(*w));
     struct player *players = calloc(2, sizeof(*players));
-    bool was_busy;
     assert_non_null(w);
     assert_non_null(players);
     open_world(w, 2);
@@ -470,10 +480,7 @@ static void a_large_free_comes_after_the_peak_that_it_lowers(void **state)
     atomic_store(&sum->number, number);
     assert_true(lane_free(&players[0].producer, address));
     assert_true(lane_flush(&players[0].producer) && lane_flush(&players[1].producer));
-    assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
-    assert_int_equal(w->f.on.aggregator.book_peak_bytes, 10000);
-    assert_int_equal(aggregator_complete_rows(&w->f.on.aggregator), ERR_OK);
-    assert_int_equal(w->f.on.aggregator.totals.peak_bytes, 10000);
+    assert_last_pass_has_peak(w, 10000);
     close_fixture(&w->f);
     free(players);
     free(w);
@@ -486,7 +493,6 @@ static void the_last_pass_has_the_peak_of_a_thread_that_lives(void **state)
     const uint64_t address = 0x7f0000000000;
     struct world *w = calloc(1, sizeof(*w));
     struct player *p = calloc(1, sizeof(*p));
-    bool was_busy;
     assert_non_null(w);
     assert_non_null(p);
     open_world(w, 1);
@@ -498,13 +504,9 @@ static void the_last_pass_has_the_peak_of_a_thread_that_lives(void **state)
     assert_true(lane_free(&p->producer, address));
     struct shared_sum *sum = &w->f.on.session.header->sum;
     assert_int_equal(shared_sum_read(sum).peak_bytes, 6000);
-    assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
-    const struct aggregator *a = &w->f.on.aggregator;
-    assert_int_equal(a->book_peak_bytes, 7000);
-    assert_int_equal(a->book_error_bytes, 0);
-    assert_int_equal(a->totals.sums.live_bytes, 6000);
-    assert_int_equal(aggregator_complete_rows(&w->f.on.aggregator), ERR_OK);
-    assert_int_equal(a->totals.peak_bytes, 7000);
+    assert_last_pass_has_peak(w, 7000);
+    assert_int_equal(w->f.on.aggregator.book_error_bytes, 0);
+    assert_int_equal(w->f.on.aggregator.totals.sums.live_bytes, 6000);
     close_fixture(&w->f);
     free(p);
     free(w);
