@@ -211,7 +211,7 @@ static enum err take_silent(
     struct recorder_state *s, uint32_t slot, uint64_t joins, const char *program, uint64_t now_ms)
 {
     const struct drain_process *process = s->drain.processes + slot;
-    struct unrecorded_exec exec = {.number = UINT64_MAX, // no note has it
+    struct unrecorded_exec exec = {.number = UNRECORDED_NO_NOTE,
                                    .joins = joins,
                                    .time_ms = process->image_ms,
                                    .heard_ms = now_ms + LATE_JOIN_MS,

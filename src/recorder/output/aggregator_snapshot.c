@@ -208,8 +208,10 @@ static enum err fill_processes(struct aggregator_snapshot *s,
     return ERR_OK;
 }
 
-// A thread without a name of its own has its program's name, as in the kernel.
-static enum err name_threads(struct aggregator *aggregator)
+// A thread without a name of its own has its program's name, as in the kernel. It ended with its
+// process at the latest: a thread is dated when it is found ended, and a process at its last sign
+// of life, or at its exec.
+static enum err complete_threads(struct aggregator *aggregator)
 {
     enum {
         NAME_BYTES = 15 // of the kernel's names
@@ -217,6 +219,9 @@ static enum err name_threads(struct aggregator *aggregator)
     for (size_t i = 0; i < aggregator->threads.threads.len; i++) {
         struct rec_thread *thread = aggregator->threads.threads.items + i;
         const struct rec_process *process = &aggregator->processes.items[thread->process]->record;
+        if (aggregator->processes.items[thread->process]->is_ended) {
+            thread->end_ms = min_u64(thread->end_ms, process->end_ms);
+        }
         if (thread->name != 0) {
             continue;
         }
@@ -368,7 +373,7 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     CLEANUP(aggregator_snapshot_release) struct aggregator_snapshot s = {0};
     TRY(fill_meta(aggregator, facts, &s.recording.meta));
     TRY(fill_processes(&s, aggregator, sampler, facts));
-    TRY(name_threads(aggregator));
+    TRY(complete_threads(aggregator));
     TRY(aggregator_extend(aggregator, runtime_ms_of(aggregator, facts)));
     TRY(aggregator_complete_rows(aggregator));
     fill_totals(aggregator, facts->events, &s.recording.totals);

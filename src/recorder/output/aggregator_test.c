@@ -445,6 +445,39 @@ static void the_slices_and_the_run_include_the_end_of_each_process(void **state)
     }
 }
 
+static void allocate_at(struct fixture *f, uint32_t lane, uint64_t size_bytes)
+{
+    uint32_t row = 0;
+    assert_int_equal(aggregator_row(&f->aggregator, &f->threads[lane], 1, &row), ERR_OK);
+    assert_int_equal(
+        test_heap_allocate(&f->heap, &f->threads[lane], 0x100 * size_bytes, row, size_bytes),
+        ERR_OK);
+}
+
+// A thread is found ended after its process's last sign of life.
+static void a_thread_ends_with_its_process_at_the_latest(void **state)
+{
+    (void)state;
+    static const uint64_t found_ms[] = {12, 9, 4};
+    for (size_t i = 0; i < ARRAY_LEN(found_ms); i++) {
+        struct fixture f = {0};
+        open_fixture(&f, 1);
+        allocate_at(&f, 0, 500);
+        aggregator_thread_end(&f.aggregator, &f.threads[0], found_ms[i]);
+        assert_int_equal(test_heap_end_process(&f.heap, f.process, 9), ERR_OK);
+        const struct aggregator_snapshot_facts facts = {.state = REC_STATE_FINISHED,
+                                                        .runtime_ms = 20,
+                                                        .tool_version = "test",
+                                                        .program = "program"};
+        struct aggregator_snapshot snapshot = {0};
+        assert_int_equal(aggregator_snapshot_take(&f.aggregator, NULL, NULL, &facts, &snapshot),
+                         ERR_OK);
+        assert_int_equal(snapshot.recording.threads[0].end_ms, found_ms[i] > 9 ? 9 : found_ms[i]);
+        aggregator_snapshot_release(&snapshot);
+        close_fixture(&f);
+    }
+}
+
 static void processes_that_did_not_join_are_a_loss(void **state)
 {
     (void)state;
@@ -470,15 +503,6 @@ static void processes_that_did_not_join_are_a_loss(void **state)
         aggregator_snapshot_release(&snapshot);
         close_fixture(&f);
     }
-}
-
-static void allocate_at(struct fixture *f, uint32_t lane, uint64_t size_bytes)
-{
-    uint32_t row = 0;
-    assert_int_equal(aggregator_row(&f->aggregator, &f->threads[lane], 1, &row), ERR_OK);
-    assert_int_equal(
-        test_heap_allocate(&f->heap, &f->threads[lane], 0x100 * size_bytes, row, size_bytes),
-        ERR_OK);
 }
 
 static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
@@ -662,6 +686,7 @@ int main(void)
         cmocka_unit_test(what_a_thread_calls_temporary_is_counted),
         cmocka_unit_test(a_process_that_ends_leaves_the_sum_but_not_its_rows),
         cmocka_unit_test(the_slices_and_the_run_include_the_end_of_each_process),
+        cmocka_unit_test(a_thread_ends_with_its_process_at_the_latest),
         cmocka_unit_test(processes_that_did_not_join_are_a_loss),
         cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),
         cmocka_unit_test(a_child_inherits_only_what_it_has_not_said),
