@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: MIT
 """count_tests: counts the single cases in the entries of a ctest run.
 
-usage: tools/count_tests.py RESULTS.xml...
+usage: tools/count_tests.py [--failed | --said] RESULTS.xml...
 
 Reads ctest's JUnit files and searches each entry's output for the closing lines of cmocka and
 pytest, or of this script in a nested run. An entry without such a line is one case. Prints "N
-passed, N failed".
+passed, N failed". Entries of RESULTS.again.xml, a second try, count instead of those of
+RESULTS.xml.
+
+--failed: print the names of the entries that failed. --said: print the end of what they said.
 """
+import pathlib
 import re
 import sys
 import xml.etree.ElementTree
@@ -16,6 +20,7 @@ NESTED = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED)  \] .*?(\d+) test\(s\)", re.M)
 PYTEST_LINE = re.compile(r"^(?:=+ )?((?:\d+ \w+,? ?)+) in [\d.]+s", re.M)
 PYTEST_PART = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
+SAID_LINES = 60
 
 
 def cases_of(output, entry_passed):
@@ -36,14 +41,36 @@ def cases_of(output, entry_passed):
     return counts["passed"], counts["failed"]
 
 
+def entries_of(path):
+    """{name: (passed, output)} of a JUnit file."""
+    found = {}
+    for entry in xml.etree.ElementTree.parse(path).iter("testcase"):
+        found[entry.get("name")] = (entry.get("status") == "run", entry.findtext("system-out") or "")
+    return found
+
+
+def say_failed(entries, with_output):
+    for name, (_, output) in entries.items():
+        print(name)
+        for line in output.splitlines()[-SAID_LINES:] if with_output else []:
+            print(f"  {line}")
+
+
 def main():
+    mode = sys.argv[1] if sys.argv[1].startswith("--") else ""
     passed = failed = 0
-    for path in sys.argv[1:]:
-        for entry in xml.etree.ElementTree.parse(path).iter("testcase"):
-            output = entry.findtext("system-out") or ""
-            plus, minus = cases_of(output, entry.get("status") == "run")
+    for path in sys.argv[2 if mode else 1:]:
+        entries = entries_of(path)
+        again = pathlib.Path(path).with_suffix(".again.xml")
+        if mode:
+            say_failed({name: entry for name, entry in entries.items() if not entry[0]}, mode == "--said")
+            continue
+        entries.update(entries_of(again) if again.exists() else {})
+        for entry_passed, output in entries.values():
+            plus, minus = cases_of(output, entry_passed)
             passed, failed = passed + plus, failed + minus
-    print(f"{passed} passed, {failed} failed")
+    if not mode:
+        print(f"{passed} passed, {failed} failed")
     return 0
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import runpy
 import shutil
 import subprocess
@@ -373,6 +374,33 @@ def test_cases_are_counted_inside_entries(tmp_path, output, status, want):
                        "</system-out></testcase></testsuite>")
     _, said = run("count_tests.py", results)
     assert said == want + "\n"
+
+
+SHAKY = "if [ -e tried ]; then echo well; else : > tried; echo early; exit 1; fi"
+
+
+@pytest.mark.parametrize("tries, entries, want, status", [
+    ("2", {"good": "true", "shaky": SHAKY}, "2 passed, 0 failed", 0),
+    ("1", {"good": "true", "shaky": SHAKY}, "1 passed, 1 failed", 8),
+    ("2", {"bad": "false", "shaky": SHAKY}, "1 passed, 1 failed", 8),
+    ("2", {name: SHAKY for name in "abcd"}, "0 passed, 4 failed", 8),  # that is no chance
+])
+def test_continuous_integration_tries_few_failures_again_and_names_them(tmp_path, tries, entries, want, status):
+    for name, command in entries.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.sh").write_text(f"cd {tmp_path}/{name}; {command}")
+    (tmp_path / "CTestTestfile.cmake").write_text(
+        "".join(f'add_test({name} sh "{tmp_path}/{name}/run.sh")\n' for name in entries))
+    run_tests = subprocess.run([ROOT / "tools/run_tests.sh", tmp_path, "test", "2"], check=False, capture_output=True,
+                               text=True, env={**os.environ, "CAIRN_TEST_TRIES": tries, "CAIRN_ENTRY_TIMES": ""})
+    assert run_tests.returncode == status, run_tests.stdout + run_tests.stderr
+    assert run_tests.stdout.endswith(f"\n{want}\n")
+    if tries == "2" and len(entries) < 4:
+        *_, said = run_tests.stdout.partition("once more, alone:")
+        assert "\nshaky\n  early\n" in said
+        assert re.search("^failed at the first try: .*shaky$", said, re.M)
+    else:
+        assert "once more" not in run_tests.stdout
 
 
 @pytest.fixture
