@@ -51,11 +51,13 @@ static bool is_executable(const struct target_process *target, const struct targ
            target->modules.len == 1;
 }
 
-// Neither the program nor libc is ever unloaded. So walks may follow guessed frames there. glibc's
-// has an interpreter too.
-static bool stays(const struct target_module *module, bool is_main, uint32_t flags)
+// Neither the program nor its loader nor libc is ever unloaded. So walks may follow guessed frames
+// there. glibc's has an interpreter too.
+static bool
+stays(const struct target_module *module, bool is_main, uint32_t flags, uint64_t loader_list)
 {
-    return is_main || module->is_vdso || module->has_interpreter ||
+    const bool is_loader = loader_list - module->start < module->end - module->start;
+    return is_main || is_loader || module->is_vdso || module->has_interpreter ||
            (flags & AGENT_MODULE_IS_LIBC) != 0;
 }
 
@@ -104,6 +106,7 @@ static void list_modules(struct tables *tables,
                          const struct agent_unwind_vec *unwind)
 {
     const struct target_process *target = &attach->inject.target;
+    const uint64_t loader_list = loader_list_find(target);
     for (size_t i = 0; i < target->modules.len; i++) {
         const struct target_module *module = target->modules.items + i;
         const bool is_main = is_executable(target, module);
@@ -115,7 +118,7 @@ static void list_modules(struct tables *tables,
             .eh_frame_hdr = module->eh_frame_hdr,
             .headers = module->headers,
             .header_count = module->header_count,
-            .flags = flags | (stays(module, is_main, flags) ? AGENT_MODULE_STAYS : 0),
+            .flags = flags | (stays(module, is_main, flags, loader_list) ? AGENT_MODULE_STAYS : 0),
         };
         add_unwind(&entry, unwind);
         const char *path =

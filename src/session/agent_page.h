@@ -74,7 +74,7 @@ struct agent_module {
 };
 
 enum agent_module_flags {
-    AGENT_MODULE_STAYS = 1 << 0, // is never unloaded: the executable, the vDSO, the agent
+    AGENT_MODULE_STAYS = 1 << 0, // is never unloaded: executable, loader, libc, vDSO, agent
     // What such a library maps itself is not the program's.
     AGENT_MODULE_IS_LIBC = 1 << 1,
     AGENT_MODULE_ALLOCATES = 1 << 2, // has another allocator

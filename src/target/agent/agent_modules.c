@@ -59,7 +59,7 @@ bool module_table_find(uint64_t pc, struct module_span *out)
     if (!find_module(pc, &module)) {
         return false;
     }
-    *out = (struct module_span){
+    struct module_span span = {
         .start = module.start,
         .end = module.end,
         .bias = module.bias,
@@ -70,6 +70,12 @@ bool module_table_find(uint64_t pc, struct module_span *out)
         .path = agent_attachment()->paths + module.path,
         .identity = (uint64_t)agent_attachment()->paths + module.path,
     };
+    // The headers of what is never unloaded can be read at any time.
+    if ((module.flags & AGENT_MODULE_STAYS) != 0 && span.headers.len > 0 &&
+        !module_table_narrow(pc, &span)) {
+        return false;
+    }
+    *out = span;
     return true;
 }
 
@@ -169,9 +175,11 @@ static void complete(struct agent_attachment *a,
     }
 }
 
+// Add a module that is not in the list. The vDSO may be in a hole of the loader.
 static void add(struct agent_module_list *list, const struct agent_module *module)
 {
-    if (list->count == AGENT_MODULES_MAX || find(list, module->start) != NULL) {
+    const struct agent_module *found = find(list, module->start);
+    if (list->count == AGENT_MODULES_MAX || (found != NULL && found->start == module->start)) {
         return;
     }
     uint32_t at = list->count++;

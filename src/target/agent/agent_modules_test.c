@@ -192,6 +192,31 @@ static void a_span_has_what_the_list_has(void **state)
     assert_int_equal(span.tables.len, sizeof(tables));
 }
 
+// The kernel may map the vDSO, or the program its own code, between two segments of the loader.
+static void what_is_in_a_hole_is_not_of_the_module_around_it(void **state)
+{
+    (void)state;
+    static const Elf64_Phdr headers[] = {
+        {.p_type = PT_LOAD, .p_vaddr = 0x100, .p_memsz = 0x1000},
+        {.p_type = PT_LOAD, .p_vaddr = 0x7100, .p_memsz = 0x1000},
+    };
+    struct module_span span;
+    list_module(0x1000, 0x9000, AGENT_MODULE_STAYS);
+    list_module(0x4000, 0x5000, AGENT_MODULE_STAYS);
+    current()->modules[0].headers = (uint64_t)headers;
+    current()->modules[0].header_count = ARRAY_LEN(headers);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(current()->count, 2);
+        assert_true(module_table_find(0x1fff, &span));
+        assert_int_equal(span.start, 0x1000);
+        assert_int_equal(span.end, 0x2000);
+        assert_true(module_table_find(0x4000, &span));
+        assert_int_equal(span.start, 0x4000);
+        assert_false(module_table_find(0x3000, &span));
+        module_table_refresh(); // both stay
+    }
+}
+
 // Lists of the loader, one after the other.
 static void the_loader_s_list_is_followed(void **state)
 {
@@ -510,6 +535,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pcs_are_found_within_modules_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_span_has_what_the_list_has, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_in_a_hole_is_not_of_the_module_around_it, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(the_loader_s_list_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_path_stays_while_its_file_does, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_list_that_changes_is_not_read, set_up, tear_down),

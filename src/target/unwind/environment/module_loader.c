@@ -59,7 +59,10 @@ bool module_table_find(uint64_t pc, struct module_span *out)
     const struct link_map *map = (const struct link_map *)out->identity;
     out->path = map != NULL && map->l_name != NULL ? map->l_name : "";
     out->bias = map != NULL ? map->l_addr : 0;
-    out->headers = *out->path == 0 ? headers_of_main() : module_table_headers(out->start, out->end);
+    if (out->headers.len == 0) {
+        out->headers =
+            *out->path == 0 ? headers_of_main() : module_table_headers(out->start, out->end);
+    }
     return true;
 }
 
@@ -109,6 +112,18 @@ static bool find_late(uint64_t pc, struct module_span *out)
     return false;
 }
 
+// glibc takes its loader for one piece, though the kernel has mapped each segment. It is never
+// unloaded, so its headers can be read. Narrow its span; false if `pc` is in a hole of it.
+static bool narrow_loader(uint64_t pc, struct module_span *span)
+{
+    if (&_r_debug == NULL || span->start != _r_debug.r_ldbase) {
+        return true;
+    }
+    span->bias = span->start;
+    span->headers = module_table_headers(span->start, span->end);
+    return module_table_narrow(pc, span);
+}
+
 bool module_table_find_unread(uint64_t pc, struct module_span *out)
 {
     struct dl_find_object found;
@@ -118,11 +133,15 @@ bool module_table_find_unread(uint64_t pc, struct module_span *out)
     if (_dl_find_object((void *)pc, &found) != 0) {
         return false;
     }
-    *out = (struct module_span){.start = (uint64_t)found.dlfo_map_start,
-                                .end = (uint64_t)found.dlfo_map_end,
-                                .hdr_addr = (uint64_t)found.dlfo_eh_frame,
-                                .path = "",
-                                .identity = (uint64_t)found.dlfo_link_map};
+    struct module_span span = {.start = (uint64_t)found.dlfo_map_start,
+                               .end = (uint64_t)found.dlfo_map_end,
+                               .hdr_addr = (uint64_t)found.dlfo_eh_frame,
+                               .path = "",
+                               .identity = (uint64_t)found.dlfo_link_map};
+    if (!narrow_loader(pc, &span)) {
+        return false;
+    }
+    *out = span;
     return true;
 }
 
@@ -170,6 +189,12 @@ static void list_span(struct module_list *list, const struct module_span *span)
     list->spans[at] = *span;
 }
 
+// Whether the kernel has mapped a module, so that its holes are not its own.
+static bool is_of_kernel(const struct module_span *span)
+{
+    return span->path[0] == 0 || (&_r_debug != NULL && span->bias == _r_debug.r_ldbase);
+}
+
 // List a span for each run of segments without a free page in between; one span for a library.
 static int list_module(struct dl_phdr_info *info, size_t size, void *context)
 {
@@ -181,17 +206,15 @@ static int list_module(struct dl_phdr_info *info, size_t size, void *context)
     size_t index = 0;
     const Elf64_Phdr *header = module_table_next_header(span.headers, PT_GNU_EH_FRAME, &index);
     span.hdr_addr = header != NULL ? span.bias + header->p_vaddr : 0;
+    const bool is_whole = !is_of_kernel(&span);
+    struct module_run run;
     index = 0;
-    while ((header = module_table_next_header(span.headers, PT_LOAD, &index)) !=
-           NULL) { // by rising address
-        const uint64_t start = grain_start(span.bias + header->p_vaddr);
-        if (span.end == 0) {
-            span.start = start;
-        } else if (span.path[0] == 0 && start > grain_end(span.end)) {
+    while (module_table_next_run(span.headers, &index, &run)) {
+        if (span.end == 0 || !is_whole) {
             list_span(context, &span);
-            span.start = start;
+            span.start = span.bias + run.start;
         }
-        span.end = span.bias + header->p_vaddr + header->p_memsz;
+        span.end = span.bias + run.end;
     }
     list_span(context, &span);
     return 0;

@@ -6,6 +6,7 @@
 #include <elf.h>
 
 #include "base/elf_note.h"
+#include "base/minmax.h"
 #include "base/page_alloc.h"
 #include "base/sys.h"
 
@@ -70,6 +71,36 @@ const Elf64_Phdr *module_table_next_header(struct bytes headers, uint32_t type, 
         }
     }
     return NULL;
+}
+
+bool module_table_next_run(struct bytes headers, size_t *index, struct module_run *out)
+{
+    const Elf64_Phdr *load = module_table_next_header(headers, PT_LOAD, index);
+    if (load == NULL) {
+        return false;
+    }
+    *out = (struct module_run){.start = grain_start(load->p_vaddr)};
+    for (size_t next = *index;
+         load != NULL && (out->end == 0 || grain_start(load->p_vaddr) <= grain_end(out->end));
+         load = module_table_next_header(headers, PT_LOAD, &next)) { // by rising address
+        out->end = load->p_vaddr + load->p_memsz;
+        *index = next;
+    }
+    return true;
+}
+
+bool module_table_narrow(uint64_t pc, struct module_span *span)
+{
+    size_t index = 0;
+    struct module_run run;
+    while (module_table_next_run(span->headers, &index, &run)) {
+        if (pc - span->bias - run.start < run.end - run.start) { // wraps around if it is before
+            span->start = max_u64(span->start, span->bias + run.start);
+            span->end = min_u64(span->end, span->bias + run.end);
+            return pc - span->start < span->end - span->start;
+        }
+    }
+    return false;
 }
 
 // Return the segment of the file's byte that is mapped at `addr`; NULL if there is none.

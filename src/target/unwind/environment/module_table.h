@@ -10,9 +10,9 @@
 // next refresh but one reuses it. Context: T; find anywhere, refresh not in hooks. Failure: without
 // a list, or with a full one, pcs are not found, and walks follow frame pointers.
 //
-// The kernel maps a program's segments one by one. If free pages remain between them (segments
-// aligned to 64 KiB, some of lld's layouts), other mappings may be there: then each segment is a
-// span. A library owns all pages of its range: it is one span.
+// The kernel maps the segments of a program and of its loader one by one. If free pages remain
+// between them (segments aligned to 64 KiB, some of lld's layouts), other mappings may be there:
+// then each run of segments is a span. A library owns all pages of its range: it is one span.
 #pragma once
 
 #include <elf.h>
@@ -38,8 +38,8 @@ struct module_span {
 bool module_table_find(uint64_t pc, struct module_span *out);
 
 // Find the module of `pc` without reading memory of the module or the loader, because both may
-// be unmapped: the span has no headers that can be read in place, and bias and path only if the
-// table has them in memory of its own.
+// be unmapped: unless the module is never unloaded, the span has no headers that can be read in
+// place, and bias and path only if the table has them in memory of its own.
 bool module_table_find_unread(uint64_t pc, struct module_span *out);
 
 // Complete the bias and the path of a span that module_table_find_unread() found, by the same rule.
@@ -74,6 +74,18 @@ struct bytes module_table_headers(uint64_t start, uint64_t end);
 
 // Return the next header of `type` at or after *index; NULL if there is none. Moves *index past it.
 const Elf64_Phdr *module_table_next_header(struct bytes headers, uint32_t type, size_t *index);
+
+// Segments of a module without a free page between them.
+struct module_run {
+    uint64_t start; // of its first page, as the file states it, like the end
+    uint64_t end;   // exclusive
+};
+
+// Find the next run of a module whose headers are given, at or after *index. Moves *index past it.
+bool module_table_next_run(struct bytes headers, size_t *index, struct module_run *out);
+
+// Narrow a span, whose bias and headers are known, to the run with `pc`; false if `pc` is in none.
+bool module_table_narrow(uint64_t pc, struct module_span *span);
 
 // Return the build-id in the module's mapped notes; empty if it has none.
 struct bytes module_table_build_id(const struct module_span *span);

@@ -143,6 +143,86 @@ static void what_is_in_no_module_is_not_found(void **state)
     free(heap);
 }
 
+// Other mappings may be in a hole of what the kernel has mapped: the program and its loader.
+static int no_hole_is_of_the_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    unsigned *holes = context;
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t end = 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *load = &info->dlpi_phdr[i];
+        if (load->p_type != PT_LOAD) {
+            continue;
+        }
+        const uint64_t start = page_start_of(info->dlpi_addr + load->p_vaddr, page_bytes);
+        if (end != 0 && start > end) {
+            const uint64_t pcs[] = {end, end + (start - end) / 2, start - 1};
+            for (size_t k = 0; k < ARRAY_LEN(pcs); k++) {
+                struct module_span span; // the kernel may have put its own there
+                assert_true(!module_table_find(pcs[k], &span) || lacks_table(span.path));
+                assert_true(!module_table_find_unread(pcs[k], &span) || span.headers.len == 0);
+                assert_true(!module_table_find_listed(pcs[k], &span) || lacks_table(span.path));
+                (*holes)++;
+            }
+        }
+        end = page_end_of(info->dlpi_addr + load->p_vaddr + load->p_memsz, page_bytes);
+    }
+    return 0;
+}
+
+static int holes_of_loader_and_program(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const bool is_of_kernel =
+        info->dlpi_name[0] == 0 || info->dlpi_addr == (ElfW(Addr))_r_debug.r_ldbase;
+    return is_of_kernel ? no_hole_is_of_the_module(info, size, context) : 0;
+}
+
+static void holes_are_of_no_module(void **state)
+{
+    (void)state;
+    unsigned holes = 0;
+    module_table_refresh();
+    (void)dl_iterate_phdr(holes_of_loader_and_program, &holes);
+    assert_true(holes > 0 || !HAS_HOLES || sysconf(_SC_PAGESIZE) == PAGE_LARGEST);
+}
+
+static void a_span_is_narrowed_to_a_run_of_segments(void **state)
+{
+    (void)state;
+    const uint64_t bias = 0x7000000000;
+    const Elf64_Phdr headers[] = {
+        {.p_type = PT_LOAD, .p_vaddr = 0x10040, .p_memsz = 0xf00},
+        {.p_type = PT_NOTE, .p_vaddr = 0x18000, .p_memsz = 64},
+        {.p_type = PT_LOAD, .p_vaddr = 0x11000, .p_memsz = 0x1001}, // no free page before it
+        {.p_type = PT_LOAD, .p_vaddr = 0x14080, .p_memsz = 0x10},   // one
+        {.p_type = PT_LOAD, .p_vaddr = 0x15000, .p_memsz = 0x5000},
+    };
+    static const struct {
+        uint64_t pc, start, end; // 0: in none
+    } cases[] = {
+        {0xffff, 0, 0},
+        {0x10000, 0x10000, 0x12001},
+        {0x12000, 0x10000, 0x12001},
+        {0x12001, 0, 0},
+        {0x13000, 0, 0},
+        {0x14000, 0x14000, 0x18000},
+        {0x17fff, 0x14000, 0x18000},
+        {0x18000, 0, 0}, // the span ends before the segment
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct module_span span = {.start = bias + 0x10000,
+                                   .end = bias + 0x18000,
+                                   .bias = bias,
+                                   .headers = {(const uint8_t *)headers, sizeof(headers)}};
+        assert_int_equal(module_table_narrow(bias + cases[i].pc, &span), cases[i].end != 0);
+        if (cases[i].end != 0) {
+            assert_int_equal(span.start - bias, cases[i].start);
+            assert_int_equal(span.end - bias, cases[i].end);
+        }
+    }
+}
+
 // Make a module of one page that ends with a note of a build-id of 20 bytes. The note's header
 // states `note_bytes`, and the segment has `file_bytes` from the file.
 static struct bytes build_id_of_page(uint8_t *page, uint64_t note_bytes, uint64_t file_bytes)
@@ -295,6 +375,8 @@ int main(void)
         cmocka_unit_test(every_loaded_module_is_found_both_ways),
         cmocka_unit_test(every_table_begins_with_an_entry),
         cmocka_unit_test(what_is_in_no_module_is_not_found),
+        cmocka_unit_test(holes_are_of_no_module),
+        cmocka_unit_test(a_span_is_narrowed_to_a_run_of_segments),
         cmocka_unit_test(notes_that_leave_their_segment_are_not_read),
         cmocka_unit_test(a_note_may_be_the_first_header),
         cmocka_unit_test(headers_may_be_behind_the_first_page),
