@@ -55,7 +55,8 @@ def test_every_way_works_here(scratch):
 
 def test_ways_that_need_ptrace_fail_where_it_is_forbidden(scratch):
     """strace makes each ptrace of cairn fail, as a seccomp filter of a container does."""
-    done, results = run(scratch, before=["strace", "-f", "-q", "-o", "/dev/null", "-e", "inject=ptrace:error=EPERM"])
+    done, results = run(scratch, before=["strace", "-f", "--seccomp-bpf", "-q", "-o", "/dev/null", "-e", "trace=ptrace",
+                                         "-e", "inject=ptrace:error=EPERM"])
     assert done.returncode == 1
     assert [results[way][0] for way in WAYS] == ["ok", "FAILED", "FAILED", "ok", "FAILED", "FAILED"], done
     assert "Operation not permitted" in results[WAYS[1]][1] and "is already traced by strace" in results[WAYS[4]][1]
