@@ -34,8 +34,13 @@ static void *(*other_malloc)(size_t size);
 static void (*other_free)(void *block);
 
 #ifdef LOADED
+// tcmalloc's thread-local storage is aligned to 64 bytes. glibc for AArch64 loads such a library
+// later only if the program's own needs that too.
+static __thread _Alignas(64) volatile char aligned;
+
 static void find_other(const char *path)
 {
+    aligned = 1;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         exit(3);
