@@ -44,7 +44,7 @@ static jmp_buf cmocka_failed;
 #        test, test, setup, teardown                           \
     }
 #define cmocka_run_group_tests(tests, setup, teardown) \
-    cmocka_run(tests, sizeof(tests) / sizeof((tests)[0]), setup)
+    cmocka_run(tests, sizeof(tests) / sizeof((tests)[0]), setup, teardown)
 
 #define assert_true(condition)              \
     do {                                    \
@@ -84,8 +84,10 @@ static inline int cmocka_run_one(const struct CMUnitTest *test, void **state)
     return (test->teardown != NULL && test->teardown(state) != 0) || failed;
 }
 
-static inline int
-cmocka_run(const struct CMUnitTest *tests, size_t count, int (*group_setup)(void **state))
+static inline int cmocka_run(const struct CMUnitTest *tests,
+                             size_t count,
+                             int (*group_setup)(void **state),
+                             int (*group_teardown)(void **state))
 {
     void *state = NULL;
     int failed = group_setup != NULL && group_setup(&state) != 0 ? (int)count : 0;
@@ -94,6 +96,9 @@ cmocka_run(const struct CMUnitTest *tests, size_t count, int (*group_setup)(void
         (void)printf("[ %s ] %s\n", result == 0 ? "      OK" : " FAILED ", tests[i].name);
         (void)fflush(stdout);
         failed += result;
+    }
+    if (group_teardown != NULL && group_teardown(&state) != 0 && failed == 0) {
+        failed = (int)count;
     }
     (void)printf("[  PASSED  ] %d test(s).\n", (int)count - failed);
     if (failed > 0) {
