@@ -2,7 +2,6 @@
 #include "target/unwind/walk/full_walk.h"
 
 #include "target/unwind/cfi/rule.h"
-#include "target/unwind/environment/rule_cache.h"
 
 static bool load_word(void *context, uint64_t addr, uint64_t *word)
 {
@@ -10,11 +9,13 @@ static bool load_word(void *context, uint64_t addr, uint64_t *word)
     return memory->read(memory, addr, word);
 }
 
-static enum step_result step(struct full_walk *walk, uint64_t rule, struct frame_regs *regs)
+static enum step_result
+step(struct full_walk *walk, struct rule_view rules, uint64_t rule, struct frame_regs *regs)
 {
     if ((rule & RULE_STOP) == 0) {
         return step_rule(rule, regs, load_word, walk->memory);
     }
+    enum step_result result = STEP_UNFINISHED;
     switch (rule_stop_reason(rule)) {
     case RULE_LAST:
     case RULE_ENTRY:
@@ -22,8 +23,12 @@ static enum step_result step(struct full_walk *walk, uint64_t rule, struct frame
     case RULE_NO_TABLE:
         walk->used_frame_pointer = true;
         walk->memory->is_guess = true;
-        return step_frame_pointer(regs, frame_record_limit(&walk->own, regs->sp), load_word,
-                                  walk->memory);
+        result = step_frame_pointer(regs, frame_record_limit(&walk->own, regs->sp), load_word,
+                                    walk->memory);
+        if (result == STEP_OK) {
+            place_behind_record(rules, regs);
+        }
+        return result;
     case RULE_COMPLEX:
         return STEP_COMPLEX;
     case RULE_BROKEN:
@@ -45,7 +50,7 @@ full_walk_run(struct full_walk *walk, const struct unwind_regs *start, struct fr
         uint64_t rule = rule_cache_get(rules, regs.pc);
         frame_sink_push(sink, regs.pc + (rule == rule_stopping(RULE_ENTRY) ? 1 : 0));
         walk->last_sp = regs.sp;
-        enum step_result result = step(walk, rule, &regs);
+        enum step_result result = step(walk, rules, rule, &regs);
         if (result == STEP_LAST) {
             return WALK_FINISHED;
         }

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record_arch.h"
 #include "target/unwind/cfi/memory_reader.h"
+#include "target/unwind/environment/rule_cache.h"
 #include "target/unwind/environment/stack_bounds.h"
 #include "target/unwind/unwind.h"
 #include "target/unwind/walk/frame_sink.h"
@@ -34,6 +36,15 @@ struct full_walk {
 // the results.
 enum walk_end
 full_walk_run(struct full_walk *walk, const struct unwind_regs *start, struct frame_sink *sink);
+
+// Correct the caller's sp after a step over a frame record.
+ALWAYS_INLINE void place_behind_record(struct rule_view rules, struct frame_regs *regs)
+{
+    if (ARCH_RECORD_IS_INSIDE) {
+        rules.is_guess = true;
+        regs->sp = arch_sp_behind_record(regs->sp, regs->fp, rule_cache_get(rules, regs->pc));
+    }
+}
 
 // Return the address below which a frame record of a frame at `sp` must end.
 ALWAYS_INLINE uint64_t frame_record_limit(const struct stack_bounds *own, uint64_t sp)

@@ -2,7 +2,9 @@
 #include "target/unwind/walk/precise_walk.h"
 
 #include "capture_arch.h"
+#include "record_arch.h"
 #include "target/unwind/cfi/cfi.h"
+#include "target/unwind/cfi/rule_compile.h"
 #include "target/unwind/environment/module_copy.h"
 #include "target/unwind/environment/module_table.h"
 #include "target/unwind/environment/self_memory.h"
@@ -94,6 +96,17 @@ static enum step_result step(const struct unwind_source *source,
     return last ? STEP_LAST : STEP_OK;
 }
 
+// Correct sp after a step over a frame record; see arch_sp_behind_record().
+static void correct_sp(const struct code *code, struct cpu *cpu)
+{
+    struct cfi_row row;
+    if (code->err == ERR_OK && cfi_row_at(&code->function, cpu->pc - 1, &row) == ERR_OK) {
+        const uint64_t rule = rule_from_row(&code->function, &row, cpu->pc - 1);
+        cpu_set(cpu, ARCH_REG_SP,
+                arch_sp_behind_record(cpu->value[ARCH_REG_SP], cpu->value[ARCH_REG_FP], rule));
+    }
+}
+
 enum walk_end precise_walk_run(const struct unwind_source *source,
                                const struct cpu *cpu,
                                struct frame_sink *sink,
@@ -101,13 +114,17 @@ enum walk_end precise_walk_run(const struct unwind_source *source,
 {
     struct cpu at = *cpu;
     bool is_guess = false;
+    bool is_followed = false;
     while (step_may_be_code(at.pc) && sink->count < UNWIND_FRAMES_MAX) {
         struct code code;
         find_code(source, at.pc, is_guess, &code);
+        if (is_followed) {
+            correct_sp(&code, &at);
+        }
         frame_sink_push(sink, at.pc + (code.is_entry ? 1 : 0));
         uint64_t old_sp = at.value[ARCH_REG_SP];
         uint64_t old_pc = at.pc;
-        bool is_followed = false;
+        is_followed = false;
         enum step_result result = step(source, &code, &at, &is_followed);
         module_copy_close(&code.table);
         *used_frame_pointer = *used_frame_pointer || is_followed;

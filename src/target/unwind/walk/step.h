@@ -47,12 +47,16 @@ ALWAYS_INLINE bool step_may_be_code(uint64_t pc)
     return pc - 1 < CODE_ADDR_MAX - 1;
 }
 
-// Return the rule by which such a frame is remembered: the rule of a function with a frame pointer.
-static inline uint64_t rule_frame_pointer(void)
+// Return the rule by which such a frame is remembered: the rule of a function with a frame pointer,
+// whose caller's sp is so far from the record.
+static inline uint64_t rule_frame_pointer(uint64_t distance)
 {
-    return rule_of(RULE_CFA_FP | RULE_FP_SAVED | RULE_GUESSED, 16, -16, -8);
+    const int64_t record = -(int64_t)distance;
+    return rule_of(RULE_CFA_FP | RULE_FP_SAVED | RULE_GUESSED, (int64_t)distance, record,
+                   record + 8);
 }
 
+// Step over a frame record. The caller's sp is the record's end: see arch_sp_behind_record().
 ALWAYS_INLINE enum step_result step_frame_pointer(struct frame_regs *regs,
                                                   uint64_t stack_top,
                                                   bool (*load)(void *, uint64_t, uint64_t *),

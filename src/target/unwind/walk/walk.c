@@ -104,7 +104,7 @@ ALWAYS_INLINE bool load_in_window(void *context, uint64_t addr, uint64_t *word)
 
 // Step from `frame`, whose rule has a RULE_RARE flag. The frame becomes one to remember.
 static NOINLINE enum step_result
-step_rare(struct fresh_frame *frame, struct frame_regs *regs, uint64_t top)
+step_rare(struct fresh_frame *frame, struct rule_view rules, struct frame_regs *regs, uint64_t top)
 {
     struct window window = {.low = regs->sp, .top = top};
     if ((frame->rule & RULE_STOP) == 0) {
@@ -120,7 +120,8 @@ step_rare(struct fresh_frame *frame, struct frame_regs *regs, uint64_t top)
     case RULE_NO_TABLE:
         result = step_frame_pointer(regs, top, load_in_window, &window);
         if (result == STEP_OK) {
-            frame->rule = rule_frame_pointer();
+            place_behind_record(rules, regs);
+            frame->rule = rule_frame_pointer(regs->sp - frame->regs.fp);
         }
         return result;
     case RULE_COMPLEX:
@@ -239,7 +240,7 @@ walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct prog
             result = step_common(frame->rule, &regs, top);
         } else {
             struct frame_regs caller = regs; // a copy, so that regs can stay in registers
-            result = step_rare(frame, &caller, top);
+            result = step_rare(frame, rules, &caller, top);
             regs = caller;
             rules.is_guess = rules.is_guess || rule_leads_to_guesses(frame->rule);
         }

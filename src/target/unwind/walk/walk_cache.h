@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "record_arch.h"
 #include "target/unwind/cfi/memory_reader.h"
 #include "target/unwind/cfi/rule.h"
 #include "target/unwind/unwind.h"
@@ -95,7 +96,10 @@ ALWAYS_INLINE uint32_t walk_cache_append_words(struct walk_cache_word *words,
     }
     const uint64_t ret_slot = outer->sp + (uint64_t)rule_ret_offset(rule);
     words[at++] = (struct walk_cache_word){.addr = ret_slot, .value = memory_word(ret_slot)};
-    if (UNLIKELY((rule & RULE_FP_SAVED) != 0 && (outer->flags & REMEMBERED_NEEDS_FP) != 0)) {
+    // Where a record is inside a frame, fp has determined the outer frame's sp.
+    const bool needs_fp = (outer->flags & REMEMBERED_NEEDS_FP) != 0 ||
+                          (ARCH_RECORD_IS_INSIDE && (rule & RULE_GUESSED) != 0);
+    if (UNLIKELY((rule & RULE_FP_SAVED) != 0 && needs_fp)) {
         words[at++] = (struct walk_cache_word){.addr = outer->sp + (uint64_t)rule_fp_offset(rule),
                                                .value = outer->fp};
     }
