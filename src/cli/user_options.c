@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "host/text/toml.h"
 
 #define VARIABLE "CAIRN_OPTIONS"
@@ -132,7 +133,7 @@ add_file(struct user_options *options, const struct command *command, struct err
     if (!file_exists(path)) {
         return ERR_OK;
     }
-    TRY(file_read(path, TOML_MAX_BYTES, &text, info));
+    TRY(file_read_trusted(path, TOML_MAX_BYTES, &text, info));
     TRY(toml_parse(strbuf_bytes(&text), path, &toml, info));
     options->is_read = true;
     for (uint32_t table = 0; table < toml.tables.len; table++) {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "host/os/file.h"
+#include "host/os/new_file.h"
 
 enum {
     TLS_FILE_MAX_BYTES = 1 << 20,
@@ -32,7 +32,7 @@ enum err generation_start(struct generation *generation,
 {
     CLEANUP(strbuf_release) struct strbuf pem = {0};
     if (tls_file != NULL) {
-        TRY(file_read(tls_file, TLS_FILE_MAX_BYTES, &pem, info));
+        TRY(file_read_trusted(tls_file, TLS_FILE_MAX_BYTES, &pem, info));
     }
     const int fd = fcntl(listener, F_DUPFD_CLOEXEC, 0); // the daemon's own
     if (fd < 0) {

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "cli/options/option_values.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "profile/select/name_regex.h"
 
 static const char default_file[] = "cairn.toml";
@@ -213,8 +214,12 @@ enum err check_plan_read(struct check_plan *plan, const char *path, struct err_i
     if (path == NULL && access(default_file, F_OK) != 0) {
         return ERR_OK;
     }
-    path = path != NULL ? path : default_file;
-    TRY(file_read(path, TOML_MAX_BYTES, &text, info));
+    if (path == NULL) {
+        path = default_file;
+        TRY(file_read_trusted(path, TOML_MAX_BYTES, &text, info));
+    } else {
+        TRY(file_read(path, TOML_MAX_BYTES, &text, info));
+    }
     TRY(toml_parse(strbuf_bytes(&text), path, &plan->file, info));
     return apply_file(plan, path, info);
 }

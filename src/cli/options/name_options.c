@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "profile/select/name_regex.h"
 
 static volatile sig_atomic_t g_interrupted; // Ctrl-C was pressed since the servers were asked
@@ -126,7 +126,7 @@ static MUST_USE enum err take_settings(struct name_places *places, struct err_in
     if (access(path, R_OK) != 0) {
         return ERR_OK;
     }
-    TRY(file_read(path, TOML_MAX_BYTES, &text, info));
+    TRY(file_read_trusted(path, TOML_MAX_BYTES, &text, info));
     TRY(toml_parse(strbuf_bytes(&text), path, file, info));
     for (size_t i = 0; i < file->entries.len; i++) {
         const struct toml_entry *entry = &file->entries.items[i];

@@ -10,6 +10,7 @@
 #include "cli/options/command.h"
 #include "host/http/http_client.h"
 #include "host/http/http_credentials.h"
+#include "host/os/new_file.h"
 #include "host/text/format.h"
 #include "push/push_labels.h"
 #include "server/access/access.h"
@@ -132,6 +133,9 @@ enum err record_push_prepare(const struct option_word_vec *labels,
     }
     if (strpbrk(options->url, "?#") != NULL) {
         return err_set(info, ERR_INVALID, "--push: the URL must have no query");
+    }
+    if (options->ca_file != NULL) {
+        TRY(file_refuse_strangers(options->ca_file, info));
     }
     TRY(http_credentials_read(auth, "CAIRN_PUSH_AUTH", "--push-auth", &out->credentials, info));
     TRY(http_client_check_url(options->url, out->credentials != NULL, push_option, info));

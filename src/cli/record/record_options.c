@@ -7,7 +7,7 @@
 #include "aggregate/memory_budget.h"
 #include "base/compiler.h"
 #include "base/err.h"
-#include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "host/os/process_search.h"
 #include "host/text/number.h"
 #include "host/text/toml.h"
@@ -83,7 +83,7 @@ read_allocator_file(const char *path, struct allocator_name_vec *out, struct err
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(toml_release) struct toml file = {0};
-    TRY(file_read(path, TOML_MAX_BYTES, &text, info));
+    TRY(file_read_trusted(path, TOML_MAX_BYTES, &text, info));
     TRY(toml_parse(strbuf_bytes(&text), path, &file, info));
     for (size_t i = 0; i < file.entries.len; i++) {
         const struct toml_entry *entry = &file.entries.items[i];

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/new_file.h"
 #include "host/text/strbuf.h"
 
 enum {
@@ -29,7 +30,7 @@ enum err http_credentials_read(
     CLEANUP(strbuf_release) struct strbuf text = {0};
     const char *value = getenv(variable);
     if (path != NULL) {
-        TRY(file_read(path, CREDENTIALS_MAX_BYTES, &text, info));
+        TRY(file_read_trusted(path, CREDENTIALS_MAX_BYTES, &text, info));
         const size_t len = strlen(strbuf_text(&text));
         const bool has_zero = len != text.len;
         strbuf_truncate(&text, strcspn(strbuf_text(&text), "\r\n"));

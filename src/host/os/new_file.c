@@ -113,17 +113,23 @@ static bool is_a_strangers(const struct stat *status, const char *path)
            status->st_uid != directory.st_uid;
 }
 
+static MUST_USE enum err refuse(const struct stat *status, const char *path, struct err_info *info)
+{
+    return err_set(info, ERR_PERMISSION, "'%s' is a %s that another user has put there", path,
+                   S_ISREG(status->st_mode)    ? "file"
+                   : S_ISLNK(status->st_mode)  ? "symbolic link"
+                   : S_ISFIFO(status->st_mode) ? "pipe"
+                   : S_ISDIR(status->st_mode)  ? "directory"
+                                               : "special file");
+}
+
 enum err file_refuse_planted(const char *path, struct err_info *info)
 {
     struct stat status;
     if (lstat(path, &status) != 0 || S_ISREG(status.st_mode) || !is_a_strangers(&status, path)) {
         return ERR_OK;
     }
-    return err_set(info, ERR_PERMISSION, "'%s' is a %s that another user has put there", path,
-                   S_ISLNK(status.st_mode)    ? "symbolic link"
-                   : S_ISFIFO(status.st_mode) ? "pipe"
-                   : S_ISDIR(status.st_mode)  ? "directory"
-                                              : "special file");
+    return refuse(&status, path, info);
 }
 
 // Return the target of the link at `path`, relative to the current directory. The caller frees it.
@@ -176,6 +182,32 @@ static bool id_of_caller(const char *variable, uint32_t *out)
     }
     *out = (uint32_t)id;
     return true;
+}
+
+// Return whether the file may be a stranger's, and not of the user who calls sudo.
+static bool is_not_ours(const struct stat *status, const char *path)
+{
+    uint32_t user;
+    const bool is_callers =
+        geteuid() == 0 && id_of_caller("SUDO_UID", &user) && status->st_uid == user;
+    return !is_callers && is_a_strangers(status, path);
+}
+
+enum err file_refuse_strangers(const char *path, struct err_info *info)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && is_not_ours(&status, path) ? refuse(&status, path, info)
+                                                                   : ERR_OK;
+}
+
+enum err
+file_read_trusted(const char *path, size_t max_bytes, struct strbuf *out, struct err_info *info)
+{
+    CLEANUP(fd_closep) int fd = -1;
+    TRY(file_refuse_strangers(path, info)); // a pipe may be never written
+    TRY(file_open_read(path, &fd, info));
+    TRY(file_refuse_strangers(path, info)); // it may have come between
+    return file_read_fd(fd, path, max_bytes, out, info);
 }
 
 // Give a new file to the caller of sudo. Without sudo do nothing.

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "host/text/strbuf.h"
 
 // A new file before it replaces the old one. Zeroed is valid: none.
 //   replacement_begin -> write to .stream -> replacement_commit
@@ -41,6 +42,15 @@ enum err file_find_target(const char *path, char **out, struct err_info *info) M
 // all users, his link, his pipe, or whatever else is not a regular file (ERR_PERMISSION).
 // Everything that cairn creates has passed this check.
 enum err file_refuse_planted(const char *path, struct err_info *info) MUST_USE;
+
+// Refuse regular files of another user, too, unless he is the caller of sudo. For what cairn obeys:
+// settings that are there by default, tokens, keys.
+enum err file_refuse_strangers(const char *path, struct err_info *info) MUST_USE;
+
+// Append such a file to `out` as file_read does.
+enum err
+file_read_trusted(const char *path, size_t max_bytes, struct strbuf *out, struct err_info *info)
+    MUST_USE;
 
 // Begin to replace `path`. A pipe, a terminal, a device, or a descriptor (/dev/stdout, /dev/fd/N)
 // is written to directly, unless file_refuse_planted refuses it. The target of a symbolic link is

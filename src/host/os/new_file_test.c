@@ -224,6 +224,39 @@ static void a_strangers_pipe_is_not_opened_where_anybody_writes(void **state)
     assert_int_equal(unlink("public/pipe") + rmdir("public/folder") + rmdir("public"), 0);
 }
 
+// Settings, tokens and keys: of another user not even a regular file, but of the caller of sudo.
+static void what_is_obeyed_is_no_strangers_where_anybody_writes(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    struct err_info info = {0};
+    const bool is_root = geteuid() == 0;
+    assert_int_equal(file_read_trusted("public/file", 100, &text, &info), ERR_NOT_FOUND);
+    assert_int_equal(mkdir("public", 0777) + chmod("public", 01777), 0);
+    assert_int_equal(file_replace("public/file", bytes_of("own"), &info), ERR_OK);
+    assert_int_equal(mkfifo("public/pipe", 0666) + symlink("file", "public/link"), 0);
+    assert_int_equal(file_read_trusted("public/link", 100, &text, &info), ERR_OK);
+    assert_string_equal(strbuf_text(&text), "own");
+    static const char *const names[][2] = {
+        {"public/file", "'public/file' is a file that another user has put there"},
+        {"public/link", "'public/link' is a symbolic link that another user has put there"},
+        {"public/pipe", "'public/pipe' is a pipe that another user has put there"},
+    };
+    for (size_t i = 0; is_root && i < ARRAY_LEN(names); i++) {
+        assert_int_equal(lchown(names[i][0], 65534, 65534), 0);
+        assert_int_equal(file_read_trusted(names[i][0], 100, &text, &info), ERR_PERMISSION);
+        assert_string_equal(info.text, names[i][1]);
+    }
+    if (is_root) {
+        assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
+        assert_int_equal(file_read_trusted("public/file", 100, &text, &info), ERR_OK);
+        assert_int_equal(unsetenv("SUDO_UID") + chmod("public", 0755), 0);
+        assert_int_equal(file_read_trusted("public/file", 100, &text, &info), ERR_OK);
+    }
+    assert_int_equal(unlink("public/file") + unlink("public/pipe") + unlink("public/link"), 0);
+    assert_int_equal(rmdir("public"), 0);
+}
+
 static void a_created_file_takes_a_place_and_no_content(void **state)
 {
     (void)state;
@@ -392,6 +425,7 @@ int main(void)
         cmocka_unit_test(under_sudo_a_file_is_who_called_its),
         cmocka_unit_test(a_strangers_link_is_not_followed_where_anybody_writes),
         cmocka_unit_test(a_strangers_pipe_is_not_opened_where_anybody_writes),
+        cmocka_unit_test(what_is_obeyed_is_no_strangers_where_anybody_writes),
         cmocka_unit_test(a_created_file_takes_a_place_and_no_content),
         cmocka_unit_test(links_in_a_circle_end),
         cmocka_unit_test_setup_teardown(a_mode_that_is_asked_for_holds_whatever_the_umask,

@@ -145,7 +145,7 @@ enum {
 enum err token_file_read(const char *path, struct access_token *out, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    TRY(file_read(path, TOKEN_FILE_MAX_BYTES, &text, info));
+    TRY(file_read_trusted(path, TOKEN_FILE_MAX_BYTES, &text, info));
     const char *token = strbuf_text(&text);
     const size_t len = strspn(token, "0123456789abcdef");
     if (len != ACCESS_TOKEN_LEN || token[len + strspn(token + len, " \t\r\n")] != '\0') {
