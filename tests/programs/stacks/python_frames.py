@@ -158,8 +158,7 @@ def main():
         pass
     with context():
         pass
-    if sys.version_info[:2] != (3, 11):  # there the frames further out are missing
-        throw_through_generators()
+    throw_through_generators()
     asyncio.run(wait())
     thing = Derived()
     thing.method()

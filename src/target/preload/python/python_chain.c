@@ -49,6 +49,15 @@ static bool waits(const struct python_layout *l, const struct python_frame *f)
     return python_memory_holds(code, 1) && python_byte(code) == YIELD_FROM;
 }
 
+// 3.11: whether a call began with the marked frame `f`. A suspended generator keeps its mark when
+// throw() puts it into the chain of another call.
+static bool began_its_call(const struct python_layout *l, const struct python_frame *f)
+{
+    const uint64_t outer = python_word(f->cframe + l->cframe.previous);
+    return f->previous == 0 ||
+           (is_cframe(l, outer) && f->previous == python_word(outer + l->cframe.frame));
+}
+
 // 3.10: return the cframe of the frame after `f`, 0 if there is none.
 static uint64_t cframe_after(const struct python_layout *l, const struct python_frame *f)
 {
@@ -118,6 +127,7 @@ bool python_chain_read(const struct python_layout *layout,
         next->cframe = cframe_after(layout, at);
         return next->frame == 0 || is_cframe(layout, next->cframe);
     }
+    at->is_entry = at->is_entry && began_its_call(layout, at);
     if (at->is_entry || next->frame == 0) {
         *next = enter_cframe(layout, python_word(at->cframe + layout->cframe.previous));
     }

@@ -21,10 +21,12 @@
 //
 //     PyThreadState -> frame -> frame -> variable -> frame -> variable -> ...
 //
-// In 3.10 throw() puts frames of suspended generators into the chain, which no call runs. Their
-// stack of values has a depth, and their next instruction waits for another generator. They count
-// as frames of the call further out. A trace function may let a frame that is run look so, and a
-// signal handler may find one chain ahead of the other: then frames may be one call too far out.
+// In 3.10 and 3.11 throw() puts frames of suspended generators into the chain, which no call runs.
+// They count as frames of the call further out. In 3.10 their stack of values has a depth, and
+// their next instruction waits for another generator. A trace function may let a frame that is run
+// look so, and a signal handler may find one chain ahead of the other: then frames may be one call
+// too far out. In 3.11 they are still marked, but `previous` is not the frame of the cframe further
+// out. Each walk reads them again.
 //
 // Context: T; reads the calling thread's own frames.
 #pragma once
