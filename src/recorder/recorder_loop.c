@@ -172,6 +172,7 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     if (rotation_is_due(&s->rotation, s->checkpoint.ended_count, now_ms)) {
         rotation_await(&s->rotation, checkpoint_request(&s->checkpoint, now_ms));
     }
+    checkpoint_expect(&s->checkpoint, aggregator_snapshot_cost_ms(&s->aggregator));
     if (!checkpoint_is_due(&s->checkpoint, now_ms, s->drain.read_ms)) {
         return;
     }

@@ -11,6 +11,7 @@
 
 #include "aggregate/books/aggregator_book.h"
 #include "aggregate/books/book_blocks.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/memory/memory_limit.h"
@@ -394,6 +395,17 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(fill_unrecorded(&s, facts));
     *out = TAKE(s);
     return ERR_OK;
+}
+
+// Measured in compilers, shells with many children, and python3, with 0.02 to 0.5 million nodes.
+uint64_t aggregator_snapshot_cost_ms(const struct aggregator *aggregator)
+{
+    enum {
+        NODE_NS = 150,
+        ROW_NS = 800,
+    };
+    return (aggregator->stacks.nodes.len * NODE_NS + aggregator->totals.rows.rows.len * ROW_NS) /
+           NS_PER_MS;
 }
 
 void aggregator_snapshot_release(struct aggregator_snapshot *snapshot)

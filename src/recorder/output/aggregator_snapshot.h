@@ -46,6 +46,9 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
                                   const struct aggregator_snapshot_facts *facts,
                                   struct aggregator_snapshot *out) MUST_USE;
 
+// Return about how much processor time it takes to make a snapshot now and to write it.
+uint64_t aggregator_snapshot_cost_ms(const struct aggregator *aggregator);
+
 // Borrow the strings again, after some were added (names of functions).
 enum err aggregator_snapshot_lend_strings(struct aggregator_snapshot *snapshot,
                                           struct aggregator *aggregator) MUST_USE;

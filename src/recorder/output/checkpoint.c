@@ -62,6 +62,15 @@ uint64_t checkpoint_request(struct checkpoint *checkpoint, uint64_t now_ms)
     return checkpoint->begun_count + 1;
 }
 
+void checkpoint_expect(struct checkpoint *checkpoint, uint64_t processor_ms)
+{
+    const uint64_t least_ms = checkpoint->asked_ms != 0 ? processor_ms * COST_DIVISOR : 0;
+    if (checkpoint->begun_count == 0) {
+        checkpoint->next_ms = max_u64(checkpoint->next_ms, min_u64(least_ms, SLOW_MAX_MS));
+    }
+    checkpoint->interval_ms = max_u64(checkpoint->interval_ms, least_ms);
+}
+
 bool checkpoint_is_due(const struct checkpoint *checkpoint, uint64_t now_ms, uint64_t read_ms)
 {
     const bool is_time = checkpoint->asked_ms != 0 && now_ms >= checkpoint->next_ms;

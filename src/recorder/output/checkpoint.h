@@ -7,7 +7,8 @@
 // wait for a disk.
 // Cost: the interval grows until the work of checkpoints stays below 2 % of a processor, and a copy
 // exists for at most a quarter of the time: on a busy machine or a slow disk a checkpoint takes
-// long and costs little. The interval is fixed when writing begins, so that the file can state when
+// long and costs little. What one will cost is expected from what there is to write, so the first
+// one waits, too. The interval is fixed when writing begins, so that the file can state when
 // it will be replaced; the duration counts for the next interval. So a file is at most two of its
 // stated intervals old: one until the next checkpoint begins, and the duration of that, unless a
 // stalled disk makes it longer than an interval. Death of the recorder: the copy dies with it, even
@@ -60,6 +61,10 @@ void checkpoint_release(struct checkpoint *checkpoint);
 
 // Request a checkpoint of the state at now_ms, regardless of the interval. Return its number.
 uint64_t checkpoint_request(struct checkpoint *checkpoint, uint64_t now_ms);
+
+// Note that a checkpoint would take so much processor time now. A later first checkpoint is due
+// then, after 10 s at most, and the interval that the next one states is longer.
+void checkpoint_expect(struct checkpoint *checkpoint, uint64_t processor_ms);
 
 // `read_ms`: what threads did before has been read from them. A requested checkpoint waits for its
 // time, because threads keep their latest blocks to themselves for a moment.

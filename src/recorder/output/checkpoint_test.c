@@ -187,6 +187,38 @@ static void the_first_comes_early_and_the_others_more_rarely(void **state)
     checkpoint_release(&checkpoint);
 }
 
+// A recorder that has much to write after a second would else take a tenth of the time for it.
+static void what_writing_will_cost_delays_the_first(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t asked_ms;
+        uint64_t expected_ms;
+        uint64_t due_ms;
+        uint64_t interval_ms;
+    } cases[] = {
+        {60000, 0, 1000, 1000},    // nothing to write
+        {60000, 19, 1000, 1000},   // just so
+        {60000, 80, 4000, 4000},   // 2 % of the time
+        {60000, 900, 10000, 45000} // a recorder that is killed early leaves a file
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct checkpoint checkpoint = {0};
+        assert_int_equal(checkpoint_init(&checkpoint, "never written", cases[i].asked_ms), ERR_OK);
+        checkpoint_expect(&checkpoint, cases[i].expected_ms);
+        assert_false(checkpoint_is_due(&checkpoint, cases[i].due_ms - 1, 0));
+        assert_true(checkpoint_is_due(&checkpoint, cases[i].due_ms, 0));
+        assert_int_equal(checkpoint.interval_ms, cases[i].interval_ms);
+        checkpoint_release(&checkpoint);
+    }
+    struct checkpoint never = {0};
+    assert_int_equal(checkpoint_init(&never, "never written", 0), ERR_OK);
+    checkpoint_expect(&never, 80);
+    assert_false(checkpoint_is_due(&never, UINT64_MAX, 0));
+    assert_int_equal(never.interval_ms, 0);
+    checkpoint_release(&never);
+}
+
 // A recorder that ends leaves no writer behind, which could replace a file that another recording
 // writes by then.
 static void a_release_waits_for_the_writer(void **state)
@@ -337,6 +369,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test(what_writing_costs_makes_checkpoints_rarer),
         cmocka_unit_test(the_first_comes_early_and_the_others_more_rarely),
+        cmocka_unit_test(what_writing_will_cost_delays_the_first),
         cmocka_unit_test_setup_teardown(a_release_waits_for_the_writer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_writer_that_hangs_is_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(slow_writing_counts_for_the_next_checkpoint, set_up,
