@@ -127,6 +127,28 @@ static void a_function_has_the_bytes_of_its_size(void **state)
     expect(functions, wanted, ARRAY_LEN(wanted));
 }
 
+// In any order of the table, and whatever bytes the addresses differ in.
+static void functions_are_found_by_all_bytes_of_their_addresses(void **state)
+{
+    (void)state;
+    static const struct function functions[SYMBOLS_MAX] = {
+        {"byte 7", 0x0100000000000000, 0x10, SHN_ABS, STB_GLOBAL},
+        {"byte 0", 0x1001, 1, CODE, STB_GLOBAL},
+        {"byte 5", 0x10000001000, 0x10, SHN_ABS, STB_GLOBAL},
+        {"byte 2", 0x11000, 0x10, SHN_ABS, STB_GLOBAL},
+        {"none", 0x1000, 1, CODE, STB_GLOBAL},
+        {"byte 1", 0x1100, 0x10, MORE, STB_GLOBAL},
+        {"two bytes", 0x11001, 0, SHN_ABS, STB_GLOBAL},
+        {"alias", 0x1000, 1, CODE, STB_LOCAL},
+    };
+    static const struct wanted wanted[] = {
+        {0x1000, "none"},   {0x1001, "byte 0"},        {0x1002, NULL},
+        {0x1100, "byte 1"}, {0x11000, "byte 2"},       {0x1100f, "byte 2"},
+        {0x11010, NULL},    {0x1000000100f, "byte 5"}, {0x010000000000000f, "byte 7"},
+    };
+    expect(functions, wanted, ARRAY_LEN(wanted));
+}
+
 // As functions of hand-written assembly.
 static void a_function_without_a_size_ends_at_the_next_or_with_its_section(void **state)
 {
@@ -231,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_symbol_is_found_by_its_whole_name),
         cmocka_unit_test(a_function_has_the_bytes_of_its_size),
+        cmocka_unit_test(functions_are_found_by_all_bytes_of_their_addresses),
         cmocka_unit_test(a_function_without_a_size_ends_at_the_next_or_with_its_section),
         cmocka_unit_test(the_last_byte_of_a_section_is_of_its_last_function),
         cmocka_unit_test(of_several_names_the_public_one_wins),
