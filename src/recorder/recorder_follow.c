@@ -70,8 +70,8 @@ static enum err accept_one(struct recorder_state *s, struct followed_exec *item,
     const int pid = attach->inject.target.pid;
     const struct drain_replacement replacement = {
         .pid = pid, .joins = item->wanted.exec.joins, .time_ms = item->wanted.exec.time_ms};
-    enum err err = forget(s, pid, now_ms);
-    err = err == ERR_OK ? drain_end_replaced(&s->drain, &replacement, now_ms) : err;
+    enum err err = drain_end_replaced(&s->drain, &replacement, now_ms);
+    err = err == ERR_OK ? forget(s, pid, now_ms) : err;
     err = err == ERR_OK ? recorder_attach_describe(s, attach, now_ms) : err;
     err = err == ERR_OK ? recorder_attach_log(s, attach) : err;
     err = err == ERR_OK ? recorder_attach_note(s, attach) : err;

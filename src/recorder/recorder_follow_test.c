@@ -173,6 +173,7 @@ static void a_held_program_replaces_the_former_one(void **state)
             assert_int_equal(recorder_attach_describe(f.s, former->attach, 1), ERR_OK);
         }
         struct followed_exec *item = add_item(&f, child, FOLLOW_HELD, 3);
+        item->wanted.exec.time_ms = 17;
         const struct attach *attach = item->attach;
         assert_int_equal(recorder_follow_running(f.s), 1);
         assert_int_equal(recorder_follow_round(f.s, 30), ERR_OK);
@@ -187,6 +188,13 @@ static void a_held_program_replaces_the_former_one(void **state)
         assert_int_equal(f.s->drain.awaited.len, 1);
         assert_int_equal(f.s->drain.awaited.items[0].process->record.start_ms, 30);
         assert_int_equal(f.s->aggregator.processes.len, 1 + is_listed);
+        assert_int_equal(f.s->aggregator.processes.items[is_listed]->record.epoch, is_listed);
+        if (is_listed != 0) { // it ended with its exec, without having allocated
+            const struct rec_process *former = &f.s->aggregator.processes.items[0]->record;
+            assert_int_equal(former->end_ms, 17);
+            assert_int_equal(former->end_error_ms, 1);
+            assert_true((former->flags & REC_PROCESS_EXECED) != 0);
+        }
         assert_int_equal(recorder_follow_round(f.s, 31), ERR_OK);
         assert_int_equal(f.s->aggregator.processes.len, 1 + is_listed);
         assert_int_equal(sem_getvalue(&item->is_accepted, &accepted), 0);

@@ -12,6 +12,7 @@
 #include "host/memory/memory_limit.h"
 #include "host/os/proc_file.h"
 #include "recorder/ingest/drain_books.h"
+#include "recorder/ingest/drain_image.h"
 #include "recorder/ingest/drain_lanes.h"
 #include "recorder/ingest/drain_time.h"
 #include "recorder/processes/pid_lookup.h"
@@ -153,8 +154,7 @@ static void note_peak(const struct drain *drain, uint32_t slot)
     }
 }
 
-// End the process in `slot` and free the slot.
-static enum err slot_end(struct drain *drain, uint32_t slot)
+enum err drain_process_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
     note_killed(drain, slot);
@@ -173,72 +173,6 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
     // Release: pairs with the acquire of the next claim of the slot.
     atomic_store_explicit(&shared->state, PROCESS_FREE, memory_order_release);
     return ERR_OK;
-}
-
-// The start of the image that a process continues as.
-struct next_image {
-    uint64_t start_ms;
-    uint64_t later_ms; // at most, if that is not exact; else 0
-    bool is_recorded;
-};
-
-// The process of `slot` continues as another image: its earlier heap ended when that began.
-static enum err
-replace_image(struct drain *drain, uint32_t slot, const struct next_image *next, uint64_t clock_ms)
-{
-    struct drain_process *process = drain->processes + slot;
-    process->aggregator->record.flags |= REC_PROCESS_EXECED;
-    process->has_next_image = next->is_recorded;
-    process->is_dated = next->later_ms == 0;
-    process->dead_ms = next->later_ms;
-    process->end_ms = next->start_ms;
-    TRY(drain_lanes_end_image(drain, slot, clock_ms));
-    process->end_ms = process->is_dated ? next->start_ms : max_u64(process->end_ms, next->start_ms);
-    return slot_end(drain, slot);
-}
-
-static enum err
-replace_images(struct drain *drain, pid_t pid, const struct next_image *next, uint64_t clock_ms)
-{
-    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
-        const struct drain_process *process = drain->processes + slot;
-        if (pid > 0 && process->aggregator != NULL && process->pid == pid) {
-            TRY(replace_image(drain, slot, next, clock_ms));
-        }
-    }
-    return ERR_OK;
-}
-
-// Return the slot of the image that had joined before the exec; SESSION_MAX_PROCESSES: none.
-static uint32_t replaceable_slot(const struct drain *drain, const struct drain_replacement *exec)
-{
-    const uint32_t *index =
-        exec->pid > 0 ? map_u64_find(&drain->aggregator->last_of_pid, (uint64_t)exec->pid) : NULL;
-    if (index == NULL || drain->aggregator->processes.items[*index]->is_ended) {
-        return SESSION_MAX_PROCESSES;
-    }
-    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
-        const struct drain_process *process = drain->processes + slot;
-        if (process->aggregator != NULL && process->pid == exec->pid && !process->is_dead &&
-            process->aggregator->join_number < exec->joins) {
-            return slot;
-        }
-    }
-    return SESSION_MAX_PROCESSES;
-}
-
-bool drain_has_replaceable(const struct drain *drain, const struct drain_replacement *exec)
-{
-    return replaceable_slot(drain, exec) != SESSION_MAX_PROCESSES;
-}
-
-enum err
-drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
-{
-    const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
-                                    .later_ms = exec->later_ms};
-    return drain_has_replaceable(drain, exec) ? replace_images(drain, exec->pid, &next, clock_ms)
-                                              : ERR_OK;
 }
 
 // Return the pid by which the recording names the process: ours, or its own if ours is unknown.
@@ -339,9 +273,9 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     const pid_t pid = process.pid;
     const uint32_t flags = shared->flags;
     const uint64_t start_ms = shared->start_ms;
-    const struct next_image image = {.start_ms = drain_process_time(start_ms, clock_ms),
-                                     .is_recorded = true};
-    TRY(replace_images(drain, pid, &image, clock_ms));
+    const struct drain_image image = {.start_ms = drain_process_time(start_ms, clock_ms),
+                                      .is_recorded = true};
+    TRY(drain_image_replace(drain, pid, &image, clock_ms));
     const struct rec_process record = {
         .pid = name_of(&process),
         .parent_pid = parent_pid,
@@ -489,7 +423,7 @@ enum err drain_process_end_dead(struct drain *drain)
             continue;
         }
         if (process->lane_count == 0) {
-            TRY(slot_end(drain, slot));
+            TRY(drain_process_end(drain, slot));
         } else {
             drain->has_dead = true;
         }

@@ -358,7 +358,8 @@ static void an_end_has_the_error_of_a_clock_that_stood_still(void **state)
         open_fixture(&f);
         uint32_t slot;
         const pid_t child = child_that_allocated(&f, 8, &slot);
-        struct session_clock clock = {.start_ns = clock_monotonic_ns() - NOW_MS * NS_PER_MS,
+        struct session_clock clock = {.session = &f.on.session,
+                                      .start_ns = clock_monotonic_ns() - NOW_MS * NS_PER_MS,
                                       .lock = PTHREAD_MUTEX_INITIALIZER};
         clock_gaps_note(&clock.gaps, 6, 6 + GAP_MS, 1);
         f.on.drain.clock = &clock;

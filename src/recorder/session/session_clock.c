@@ -201,6 +201,7 @@ void session_clock_set(struct session_clock *clock)
 uint64_t session_clock_error_ms(struct session_clock *clock, uint64_t read_ms)
 {
     (void)pthread_mutex_lock(&clock->lock); // cannot fail
+    (void)publish(clock); // ends the gap of a stop that the caller has left before the thread
     const uint64_t error_ms = clock_gaps_error_ms(&clock->gaps, read_ms);
     (void)pthread_mutex_unlock(&clock->lock);
     return error_ms;

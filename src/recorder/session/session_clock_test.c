@@ -172,6 +172,23 @@ static void the_time_can_be_set_before_the_thread_comes(void **state)
     tear_down();
 }
 
+// After a stop of the whole recorder the main thread may ask before the clock's thread comes. Here
+// that thread never does.
+static void a_reading_is_late_before_the_thread_has_come(void **state)
+{
+    (void)state;
+    enum {
+        LATE_MS = 30,
+    };
+    set_up(1);
+    struct session_clock late = {.session = &f.session,
+                                 .start_ns = clock_monotonic_ns() - LATE_MS * NS_PER_MS,
+                                 .tick_ns = NS_PER_MS,
+                                 .lock = PTHREAD_MUTEX_INITIALIZER};
+    assert_true(session_clock_error_ms(&late, 0) >= LATE_MS);
+    tear_down();
+}
+
 // What a recorded thread and the recorder do, in the words of recorder_wake.h. The thread waits for
 // the recorder without waking it, and the recorder has no timer: a lost wake-up is a deadlock.
 static _Atomic uint32_t g_guard;
@@ -287,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_wake_before_the_sleep_counts_and_the_end_is_not_awaited),
         cmocka_unit_test(a_reading_is_as_late_as_the_word_stood_still),
         cmocka_unit_test(the_time_can_be_set_before_the_thread_comes),
+        cmocka_unit_test(a_reading_is_late_before_the_thread_has_come),
         cmocka_unit_test(the_kernel_notes_its_death_and_not_its_end),
         cmocka_unit_test(no_wake_up_is_lost),
     };
