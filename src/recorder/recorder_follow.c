@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 #include "aggregate/aggregator_process.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/format.h"
 #include "recorder/aside/aside.h"
+#include "recorder/ingest/drain_time.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"
 #include "session/exec_check.h"
@@ -36,12 +38,18 @@ void recorder_follow_begin(struct recorder_state *s)
     s->unrecorded.may_follow = (s->session.header->flags & SESSION_FOLLOW_EXECS) != 0;
 }
 
-// Forget that a process was going to join: its program has ended without an allocation.
-static enum err forget(struct recorder_state *s, int pid, uint64_t now_ms)
+// Forget that a process was going to join: its program has ended without an allocation, after
+// alive_ms and by dead_ms.
+static enum err forget(struct recorder_state *s, int pid, uint64_t alive_ms, uint64_t dead_ms)
 {
     struct aggregator_process *process = awaited_processes_take(&s->drain.awaited, pid);
-    const struct aggregator_process_ending ending = {.end_ms = now_ms};
-    return process != NULL ? aggregator_process_end(&s->aggregator, process, &ending) : ERR_OK;
+    if (process == NULL) {
+        return ERR_OK;
+    }
+    const uint64_t end_ms = max_u64(alive_ms, process->record.start_ms);
+    const struct aggregator_process_ending ending = {.end_ms = end_ms,
+                                                     .error_ms = excess_u64(dead_ms, end_ms)};
+    return aggregator_process_end(&s->aggregator, process, &ending);
 }
 
 // Put the program into the list, in place of the former one of its process.
@@ -71,7 +79,7 @@ static enum err accept_one(struct recorder_state *s, struct followed_exec *item,
     const struct drain_replacement replacement = {
         .pid = pid, .joins = item->wanted.exec.joins, .time_ms = item->wanted.exec.time_ms};
     enum err err = drain_end_replaced(&s->drain, &replacement, now_ms);
-    err = err == ERR_OK ? forget(s, pid, now_ms) : err;
+    err = err == ERR_OK ? forget(s, pid, now_ms, now_ms) : err;
     err = err == ERR_OK ? recorder_attach_describe(s, attach, now_ms) : err;
     err = err == ERR_OK ? recorder_attach_log(s, attach) : err;
     err = err == ERR_OK ? recorder_attach_note(s, attach) : err;
@@ -118,18 +126,31 @@ static enum err visit_items(struct recorder_state *s, uint64_t now_ms)
     return ERR_OK;
 }
 
+// Find out whether the process has ended, and note when.
+static void look_whether_ended(const struct recorder_state *s,
+                               struct attached_process *process,
+                               uint64_t now_ms)
+{
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    process->has_ended = process->has_ended || poll(&end, 1, 0) == 1 || process->pidfd < 0;
+    if (!process->has_ended) {
+        process->alive_ms = now_ms;
+    } else if (process->dead_ms == 0) {
+        process->dead_ms = drain_process_now_ms(&s->drain, now_ms);
+    }
+}
+
 static enum err leave_ended(struct recorder_state *s, uint64_t now_ms)
 {
     for (size_t i = 0; i < s->attached.len;) {
         struct attached_process *process = s->attached.items + i;
-        struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-        process->has_ended = process->has_ended || poll(&end, 1, 0) == 1 || process->pidfd < 0;
+        look_whether_ended(s, process, now_ms);
         if ((!process->is_followed && !process->has_joined) || !process->has_ended ||
             process->search != NULL || process->end_rounds++ < END_ROUNDS) {
             i++;
             continue;
         }
-        TRY(forget(s, process->attach->inject.target.pid, now_ms));
+        TRY(forget(s, process->attach->inject.target.pid, process->alive_ms, process->dead_ms));
         attach_release(process->attach);
         free(process->attach);
         fd_closep(&process->pidfd);

@@ -115,6 +115,7 @@ static void programs_that_have_ended_leave_the_list(void **state)
         assert_int_equal(recorder_attach_describe(f.s, process->attach, 1), ERR_OK);
     }
     assert_int_equal(f.s->drain.awaited.len, KINDS);
+    assert_int_equal(recorder_follow_round(f.s, 15), ERR_OK);
     for (size_t i = 0; i < RUNNING; i++) {
         end_child(pids[i]);
     }
@@ -136,7 +137,8 @@ static void programs_that_have_ended_leave_the_list(void **state)
     for (size_t i = 0; i < KINDS; i++) {
         const struct aggregator_process *process = f.s->aggregator.processes.items[i];
         assert_int_equal(process->is_ended, i == FOLLOWED || i == JOINED);
-        assert_int_equal(process->record.end_ms, process->is_ended ? 22 : 0);
+        assert_int_equal(process->record.end_ms, process->is_ended ? 15 : 0);
+        assert_int_equal(process->record.end_error_ms, process->is_ended ? 1 + 20 - 15 : 0);
     }
     end_child(pids[RUNNING]);
     tear_down(&f);

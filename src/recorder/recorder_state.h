@@ -58,6 +58,8 @@ struct attached_process {
     bool is_followed;    // it was executed by a recorded process
     bool has_joined;     // recorder_attach_join
     uint32_t end_rounds; // of the loop since it has ended
+    uint64_t alive_ms;   // when it was last seen alive
+    uint64_t dead_ms;    // when that was over; 0: not yet
 };
 DEFINE_VEC(attached_process_vec, struct attached_process);
 
