@@ -6,7 +6,9 @@
 //
 // A program may execute another one by a system call of its own, which no hook sees. Samples of its
 // memory show that the process has another image then. If that does not map the session's memory,
-// and does not join within LATE_JOIN_MS, it is counted as not recorded.
+// and does not join within LATE_JOIN_MS, it is counted as not recorded, and the earlier one has
+// ended when it was last seen, or later. Until then it may be one whose loader has not finished:
+// its joining dates the end.
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -231,17 +233,15 @@ static void forget_functions(struct recorder_state *s, pid_t pid, const char *pr
 static enum err take_silent(
     struct recorder_state *s, uint32_t slot, uint64_t joins, const char *program, uint64_t now_ms)
 {
-    const struct drain_process *process = s->drain.processes + slot;
-    struct unrecorded_exec exec = {.number = UNRECORDED_NO_NOTE,
+    struct drain_process *process = s->drain.processes + slot;
+    struct unrecorded_exec exec = {.number = UINT64_MAX, // no note has it
                                    .joins = joins,
                                    .time_ms = process->image_ms,
                                    .heard_ms = now_ms + LATE_JOIN_MS,
                                    .pid = process->pid,
                                    .obstacle = EXEC_INLINE};
-    const struct drain_replacement replacement = {
-        .pid = exec.pid, .joins = joins, .time_ms = exec.time_ms, .later_ms = now_ms};
     TRY(string_table_intern_text(&s->aggregator.strings, program, &exec.program));
-    TRY(drain_end_replaced(&s->drain, &replacement, now_ms));
+    process->other_image_ms = drain_process_now_ms(&s->drain, now_ms);
     forget_functions(s, exec.pid, program);
     return unrecorded_list_add(&s->unrecorded, &s->aggregator, &exec);
 }
@@ -279,8 +279,22 @@ static enum err look_for_exec(struct recorder_state *s, uint32_t slot, uint64_t 
     return err;
 }
 
+// End the images whose successors have not joined for that time.
+static enum err end_silent(struct recorder_state *s, uint64_t late_ms, uint64_t now_ms)
+{
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->aggregator != NULL && process->other_image_ms != 0 &&
+            now_ms >= process->other_image_ms + late_ms) {
+            TRY(drain_end_silent(&s->drain, slot, now_ms));
+        }
+    }
+    return ERR_OK;
+}
+
 static enum err find_silent(struct recorder_state *s, uint64_t now_ms)
 {
+    TRY(end_silent(s, LATE_JOIN_MS, now_ms));
     for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && process->has_other_image && !process->is_dead &&
@@ -312,7 +326,8 @@ enum err recorder_follow_end(struct recorder_state *s)
 {
     const uint64_t now_ms = session_clock_now(&s->clock);
     s->unrecorded.may_follow = false;
-    enum err err = take_wanted(s);
+    enum err err = end_silent(s, 0, drain_process_now_ms(&s->drain, now_ms));
+    err = err == ERR_OK ? take_wanted(s) : err;
     uint32_t left = exec_follow_stop(&s->follow, EXEC_FOLLOW_END_MS);
     err = err == ERR_OK ? visit_items(s, now_ms) : err;
     left += exec_follow_finish(&s->follow, EXEC_FOLLOW_END_MS);

@@ -92,6 +92,7 @@ struct drain_process {
     uint64_t image;          // proc_text_image at its latest sample; 0: not known
     uint64_t image_ms;       // the time of that
     bool has_other_image;    // a later sample has another one
+    uint64_t other_image_ms; // when that one was found not to have joined; 0: it was not
     struct given_rows given; // owned
 };
 
@@ -171,13 +172,11 @@ void drain_find_strangers(struct drain *drain,
                           bool (*may_map)(void *context, pid_t pid),
                           void *context);
 
-// The note of a process before it executes a program that will not be recorded, or what is known of
-// an exec without one.
+// The note of a process before it executes a program that will not be recorded, or is followed.
 struct drain_replacement {
-    pid_t pid;         // 0: not known
-    uint64_t joins;    // images that had joined by then
-    uint64_t time_ms;  // time of the note; without one, when the process had the earlier image
-    uint64_t later_ms; // without one: the exec was no later than that; 0: there is a note
+    pid_t pid;        // 0: not known
+    uint64_t joins;   // images that had joined by then
+    uint64_t time_ms; // of the note
 };
 
 // Return whether the process has an image of before the note. The exec may still fail, so whether
@@ -190,6 +189,10 @@ bool drain_has_replaceable(const struct drain *drain, const struct drain_replace
 enum err drain_end_replaced(struct drain *drain,
                             const struct drain_replacement *exec,
                             uint64_t clock_ms) MUST_USE;
+
+// End the image in the slot, whose other_image_ms is set: no recorded one has followed it. It ended
+// between image_ms and that. Call it between two passes.
+enum err drain_end_silent(struct drain *drain, uint32_t slot, uint64_t clock_ms) MUST_USE;
 
 // Run one pass at time clock_ms, which the caller has read before. `is_last`: leave nothing for a
 // next pass. *out_was_busy: there was anything to do. ERR_NO_MEMORY or ERR_LIMIT: the aggregator is

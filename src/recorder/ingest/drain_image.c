@@ -36,6 +36,14 @@ enum err drain_image_replace(struct drain *drain,
     return ERR_OK;
 }
 
+enum err drain_end_silent(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    const struct drain_process *process = drain->processes + slot;
+    const struct drain_image next = {.start_ms = process->image_ms,
+                                     .later_ms = process->other_image_ms};
+    return replace_image(drain, slot, &next, clock_ms);
+}
+
 // Return the slot of the image that had joined before the exec; SESSION_MAX_PROCESSES: none.
 static uint32_t replaceable_slot(const struct drain *drain, const struct drain_replacement *exec)
 {
@@ -78,8 +86,7 @@ bool drain_has_replaceable(const struct drain *drain, const struct drain_replace
 static enum err end_awaited(struct drain *drain, pid_t pid, const struct drain_image *next)
 {
     struct aggregator_process *process = awaited_processes_take(&drain->awaited, pid);
-    const struct aggregator_process_ending ending = {
-        .end_ms = next->start_ms, .error_ms = excess_u64(next->later_ms, next->start_ms)};
+    const struct aggregator_process_ending ending = {.end_ms = next->start_ms};
     process->record.flags |= REC_PROCESS_EXECED;
     return aggregator_process_end(drain->aggregator, process, &ending);
 }
@@ -87,8 +94,7 @@ static enum err end_awaited(struct drain *drain, pid_t pid, const struct drain_i
 enum err
 drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
 {
-    const struct drain_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
-                                     .later_ms = exec->later_ms};
+    const struct drain_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms)};
     if (replaceable_awaited(drain, exec) != NULL) {
         TRY(end_awaited(drain, exec->pid, &next));
     }

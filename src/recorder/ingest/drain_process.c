@@ -51,10 +51,17 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
     // At its start the clock may still be 0, for which processes write 1.
     process->is_dated = exit_ms != 0 && exit_ms <= max_u64(now_ms, 1);
+    const uint64_t known_ms = process->end_ms;
     process->end_ms =
         max_u64(process->end_ms, min_u64(process->is_dated ? exit_ms : process->alive_ms,
                                          process->is_dated ? now_ms : clock_ms));
     process->dead_ms = now_ms;
+    if (process->other_image_ms != 0) { // another program has ended
+        process->aggregator->record.flags |= REC_PROCESS_EXECED;
+        process->is_dated = false;
+        process->end_ms = max_u64(known_ms, process->image_ms);
+        process->dead_ms = process->other_image_ms;
+    }
     process->is_dead = true;
     drain->has_dead = true;
 }

@@ -451,6 +451,54 @@ static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
     close_fixture(&f);
 }
 
+// A look at 4 saw the image, and one at 20 another that had not joined. If that joins, it dates the
+// end, and the heap has the blocks until then. Else the end lies between the looks: when that is
+// given up, or when the process dies.
+static void an_image_that_joins_late_dates_the_end_of_the_one_before(void **state)
+{
+    (void)state;
+    enum {
+        JOINS,
+        IS_GIVEN_UP,
+        DIES,
+        WAYS,
+        START_MS = 22,
+    };
+    for (int way = 0; way < WAYS; way++) {
+        static struct fixture f;
+        open_fixture(&f);
+        uint32_t slot;
+        const pid_t child = child_that_allocated(&f, 25, &slot);
+        f.on.drain.processes[slot].image_ms = 4;
+        f.on.drain.processes[slot].other_image_ms = 20;
+        assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 10);
+        struct lane_producer next;
+        if (way == JOINS) {
+            const uint32_t next_slot = join(&f, (uint32_t)child, 0);
+            session_process(f.on.session.memory, next_slot)->start_ms = START_MS;
+            open_lane(&f, next_slot, &next);
+            pass(&f);
+        } else if (way == IS_GIVEN_UP) {
+            assert_int_equal(drain_end_silent(&f.on.drain, slot, f.clock_ms), ERR_OK);
+        }
+        if (way != JOINS) {
+            kill_and_find(&f, child);
+        }
+        const struct rec_process *record = &f.on.aggregator.processes.items[0]->record;
+        assert_true(f.on.aggregator.processes.items[0]->is_ended);
+        assert_int_equal(record->flags & (REC_PROCESS_EXECED | REC_PROCESS_KILLED),
+                         REC_PROCESS_EXECED);
+        assert_int_equal(record->end_ms, way == JOINS ? START_MS : 4);
+        assert_int_equal(record->end_error_ms, way == JOINS ? 1 : 1 + 20 - 4);
+        assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 0);
+        if (way == JOINS) {
+            assert_int_equal(f.on.aggregator.processes.items[1]->record.epoch, 1);
+            kill_and_find(&f, child);
+        }
+        close_fixture(&f);
+    }
+}
+
 static void what_a_thread_has_not_sent_or_has_just_sent_is_not_counted(void **state)
 {
     (void)state;
@@ -524,6 +572,7 @@ int main(void)
         cmocka_unit_test(an_idle_process_ends_when_it_is_found_dead),
         cmocka_unit_test(an_awaited_process_is_itself_although_it_has_ended),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
+        cmocka_unit_test(an_image_that_joins_late_dates_the_end_of_the_one_before),
         cmocka_unit_test(what_a_thread_has_not_sent_or_has_just_sent_is_not_counted),
         cmocka_unit_test(a_slot_behind_one_that_is_being_filled_in_is_found),
     };

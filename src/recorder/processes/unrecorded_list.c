@@ -6,7 +6,6 @@
 
 #include "aggregate/aggregator.h"
 #include "base/compiler.h"
-#include "base/minmax.h"
 #include "host/text/strbuf.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/session/session_create.h"
@@ -273,28 +272,6 @@ static bool was_recorded(struct aggregator *aggregator, const struct unrecorded_
            process->join_number >= exec->joins;
 }
 
-// The image that joined has replaced the one before it, which ended as late as it may have: the
-// sample that missed that one came after the exec.
-static void date_earlier_image(struct aggregator *aggregator, const struct unrecorded_exec *exec)
-{
-    const uint32_t *joined = map_u64_find(&aggregator->last_of_pid, (uint64_t)exec->pid);
-    for (size_t i = joined != NULL ? *joined : 0; i > 0; i--) {
-        const struct aggregator_process *process = aggregator->processes.items[i - 1];
-        struct rec_process *record = &aggregator->processes.items[i - 1]->record;
-        if (record->pid != (uint32_t)exec->pid) {
-            continue;
-        }
-        if (process->is_ended && (record->flags & REC_PROCESS_EXECED) != 0 &&
-            record->end_error_ms > 0) {
-            const uint64_t latest_ms = record->end_ms + record->end_error_ms - 1;
-            const uint64_t start_ms = aggregator->processes.items[*joined]->record.start_ms;
-            record->end_ms = max_u64(min_u64(latest_ms, start_ms), record->end_ms);
-            record->end_error_ms = 1;
-        }
-        return;
-    }
-}
-
 enum err unrecorded_list_count_due(struct unrecorded_list *list,
                                    struct aggregator *aggregator,
                                    uint64_t now_ms)
@@ -303,9 +280,6 @@ enum err unrecorded_list_count_due(struct unrecorded_list *list,
         const struct unrecorded_exec exec = list->recent.items[i];
         if (was_recorded(aggregator, &exec)) {
             forget(list, i);
-            if (exec.number == UNRECORDED_NO_NOTE) {
-                date_earlier_image(aggregator, &exec);
-            }
         } else if (now_ms == UINT64_MAX || now_ms >= exec.heard_ms + WITHDRAW_MS) {
             forget(list, i);
             TRY(count(list, aggregator, &exec));

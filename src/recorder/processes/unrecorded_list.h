@@ -12,9 +12,6 @@
 // on a file system that ignores the bit. An image of the same process then joins, and the note is
 // void.
 //
-// An exec without a note is found later: by a sample, some time after the last one that saw the
-// earlier image. If a recorded image joins soon, that was the exec, and no time has passed.
-//
 // Trust: notes are hostile. They are checked on a copy, names are bounded, and beyond
 // UNRECORDED_PROGRAMS_MAX programs only reasons are counted.
 // Context: H, the recorder's main thread.
@@ -35,8 +32,7 @@ struct exec_note;
 struct session;
 
 #define UNRECORDED_PROGRAMS_MAX 256u
-#define UNRECORDED_NO_NOTE      UINT64_MAX // the number of an exec without one
-#define UNRECORDED_RECENT_MAX   4096u      // further ones are counted at once
+#define UNRECORDED_RECENT_MAX   4096u // further ones are counted at once
 
 // An exec that may still be withdrawn.
 struct unrecorded_exec {

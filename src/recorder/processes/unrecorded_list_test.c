@@ -330,48 +330,6 @@ static void an_exec_whose_image_joins_is_not_counted(void **state)
     }
 }
 
-// A sample saw the earlier image at 100 and another one at 180. The image that joins has replaced
-// it, unless the exec has a note.
-static void an_exec_without_a_note_is_dated_by_the_image_that_joins(void **state)
-{
-    (void)state;
-    static const struct {
-        uint64_t number;
-        uint64_t start_ms; // of the image that joins
-        uint64_t end_ms;   // wanted of the earlier one
-        uint64_t error_ms;
-    } cases[] = {{UNRECORDED_NO_NOTE, 183, 180, 0},
-                 {UNRECORDED_NO_NOTE, 170, 170, 0},
-                 {UNRECORDED_NO_NOTE, 90, 100, 0}, // a program may write any time
-                 {7, 183, 100, 80}};
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        CLEANUP(scene_release) struct scene scene;
-        struct aggregator_process *images[2];
-        const struct aggregator_process_ending ending = {.end_ms = 100, .error_ms = 80};
-        scene_make(&scene);
-        for (size_t k = 0; k < 2; k++) {
-            const struct rec_process record = {.pid = 77, .start_ms = k * cases[i].start_ms};
-            const struct rec_process other = {.pid = 78};
-            struct aggregator_process *unused;
-            assert_int_equal(aggregator_process_begin(&scene.aggregator, &record, &images[k]),
-                             ERR_OK);
-            assert_int_equal(aggregator_process_begin(&scene.aggregator, &other, &unused), ERR_OK);
-            images[k]->join_number = 4 + k;
-            if (k == 0) {
-                images[0]->record.flags |= REC_PROCESS_EXECED;
-                assert_int_equal(aggregator_process_end(&scene.aggregator, images[0], &ending),
-                                 ERR_OK);
-            }
-        }
-        const struct unrecorded_exec exec = {
-            .number = cases[i].number, .joins = 5, .heard_ms = 5000, .pid = 77};
-        assert_int_equal(unrecorded_list_add(&scene.list, &scene.aggregator, &exec), ERR_OK);
-        expect_counted(&scene, 200, 0);
-        assert_int_equal(images[0]->record.end_ms, cases[i].end_ms);
-        assert_int_equal(images[0]->record.end_error_ms, cases[i].error_ms + 1);
-    }
-}
-
 static void who_has_loaded_libraries_waits_unless_the_recording_ends(void **state)
 {
     (void)state;
@@ -401,7 +359,6 @@ int main(void)
         cmocka_unit_test(a_static_program_of_go_is_named_as_one),
         cmocka_unit_test(an_exec_is_followed_if_its_process_waits),
         cmocka_unit_test(an_exec_whose_image_joins_is_not_counted),
-        cmocka_unit_test(an_exec_without_a_note_is_dated_by_the_image_that_joins),
         cmocka_unit_test(who_has_loaded_libraries_waits_unless_the_recording_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
