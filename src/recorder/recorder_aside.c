@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "host/os/file.h"
+#include "recorder/processes/pending_processes.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"
 
@@ -34,6 +35,9 @@ static void serve(struct recorder_state *s)
     }
     s->is_stopped = s->is_stopped || run_control_is_over(&s->control, now_ms);
     (void)!recorder_drain(s);
+    if (s->options->follow_children) {
+        pid_order_look(&s->pending.order, clock_monotonic_ms());
+    }
     (void)!unrecorded_list_take(&s->unrecorded, &s->aggregator, &s->session, now_ms);
     (void)!recorder_modules_round(s);
     (void)!recorder_join_round(s, now_ms);

@@ -3,8 +3,10 @@
 // for, and whose memory the parts are. The recorded process is this one.
 #include "recorder/recorder_snapshots.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,18 +15,22 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "aggregate/aggregator_process.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/memory/page_size.h"
 
 #define PAGE        page_bytes()
+#define DEADLINE_NS 20000000000u
 #define RANGE_BYTES (2048 * PAGE) // more than the areas of a sanitizer grow by
 
 enum {
@@ -618,11 +624,53 @@ static void work_without_end_does_not_delay_the_end(void **state)
     tear_down(&f);
 }
 
+// Work until the recorder has served the processes once: it reads a signal then.
+static void wait_for_service(void *context)
+{
+    const int *signals = context;
+    const struct signalfd_siginfo signal = {.ssi_signo = SIGCHLD};
+    const uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+    int waiting = write(signals[1], &signal, sizeof(signal)) == (ssize_t)sizeof(signal);
+    while (waiting > 0 && clock_monotonic_ns() < deadline_ns) {
+        (void)sched_yield();
+        (void)ioctl(signals[0], FIONREAD, &waiting);
+    }
+}
+
+static void stay(void *context)
+{
+    (void)context;
+}
+
+// Else a program whose file takes 0.1 s to read makes the order of pids uncertain, and all
+// processes of the machine are searched at the end.
+static void pids_are_looked_at_during_work_aside(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int signals[2];
+    const struct aside_work work = {.run = wait_for_service, .release = stay, .context = signals};
+    set_up(&f);
+    assert_int_equal(pipe2(signals, O_NONBLOCK | O_CLOEXEC), 0);
+    f.options.follow_children = true;
+    f.s->signal_fd = signals[0];
+    f.s->socket.listener = -1;
+    assert_int_equal(drain_init(&f.s->drain, &f.s->session, &f.s->aggregator, NULL), ERR_OK);
+    assert_int_equal(session_clock_start(&f.s->clock, &f.s->session, -1, 1, NULL), ERR_OK);
+    assert_int_equal(recorder_do_aside(f.s, &work), ERR_OK);
+    assert_int_not_equal(f.s->pending.order.look_ms, 0);
+    session_clock_stop(&f.s->clock);
+    drain_release(&f.s->drain);
+    assert_int_equal(close(signals[0]) + close(signals[1]), 0);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_that_is_not_read_has_no_snapshot),
         cmocka_unit_test(work_without_end_does_not_delay_the_end),
+        cmocka_unit_test(pids_are_looked_at_during_work_aside),
         cmocka_unit_test(a_short_run_has_its_snapshot_at_its_exit),
         cmocka_unit_test(a_run_that_waits_when_it_is_first_seen_has_its_snapshot),
         cmocka_unit_test(a_run_that_is_asked_after_its_exit_has_its_snapshot_at_once),
