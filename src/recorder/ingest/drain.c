@@ -14,6 +14,7 @@
 #include "aggregate/stack_pruning.h"
 #include "base/minmax.h"
 #include "recorder/ingest/drain_books.h"
+#include "recorder/ingest/drain_image.h"
 #include "recorder/ingest/drain_lane.h"
 #include "recorder/ingest/drain_lanes.h"
 #include "recorder/ingest/drain_process.h"
@@ -49,7 +50,7 @@ void drain_release(struct drain *drain)
 {
     drain_lanes_release(drain);
     for (uint32_t i = 0; i < drain->slot_count; i++) {
-        drain_process_forget(drain, i);
+        drain_image_forget(drain, i);
     }
     awaited_process_vec_release(&drain->awaited);
     if (drain->epoll > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// drain_image: ends the image of a process that executes another program. Of those outside, drain.h
-// has what the recorder calls.
+// drain_image: ends the images of processes, when they die or execute another program. Of the
+// latter drain.h has what the recorder calls.
 //
 // An image has a slot, or it is awaited: cairn has attached to it, and it has not allocated yet. It
 // ends when the next one begins: at the start of the image that joins, at the note of a program
@@ -9,6 +9,10 @@
 #pragma once
 
 #include "recorder/ingest/drain.h"
+
+enum {
+    STRANGE_CHECKS_ENOUGH = 2, // in a row that found another process: it is not the recorded one
+};
 
 // The start of the image that a process continues as.
 struct drain_image {
@@ -22,3 +26,9 @@ enum err drain_image_replace(struct drain *drain,
                              pid_t pid,
                              const struct drain_image *next,
                              uint64_t clock_ms) MUST_USE;
+
+// End the process in `slot`, whose lanes are all recycled, and free the slot.
+enum err drain_image_end(struct drain *drain, uint32_t slot) MUST_USE;
+
+// Stop watching; the aggregator keeps what it knows.
+void drain_image_forget(struct drain *drain, uint32_t slot);

@@ -20,7 +20,6 @@
 enum {
     DEATHS_AT_ONCE = 64,
     SLOT_SCAN_MS = 10, // interval of the scans of all process slots
-    STRANGE_CHECKS_ENOUGH = 2,
 };
 
 // Note that the process is dead. Its time of death is read later: see drain_process_date_dead.
@@ -99,87 +98,6 @@ static void watch(struct drain *drain, uint32_t slot)
         (void)close(process->pidfd);
         process->pidfd = -1;
     }
-}
-
-void drain_process_forget(struct drain *drain, uint32_t slot)
-{
-    struct drain_process *process = drain->processes + slot;
-    if (process->aggregator == NULL) {
-        return;
-    }
-    if (process->pidfd >= 0) {
-        // Explicitly: close alone leaves it in the set while a checkpoint's writer has a copy, and
-        // the slot's next process would count as dead (epoll(7)). It is in the set, so this cannot
-        // fail.
-        (void)epoll_ctl(drain->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
-        (void)close(process->pidfd);
-    }
-    given_rows_release(&process->given);
-    *process = (struct drain_process){.pidfd = -1};
-    drain->process_count--;
-}
-
-// Note whether the dead process was killed: it neither noted its exit nor executed another program.
-static void note_killed(const struct drain *drain, uint32_t slot)
-{
-    const struct drain_process *process = drain->processes + slot;
-    struct rec_process *record = &process->aggregator->record;
-    const uint32_t flags = session_process(drain->session->memory, slot)->flags;
-    const bool was_found = process->pid > 0 && process->strange_checks < STRANGE_CHECKS_ENOUGH;
-    const bool has_left = process->is_dated || (record->flags & REC_PROCESS_EXECED) != 0;
-    if ((flags & PROCESS_NOTES_EXIT) != 0 && was_found && !has_left) {
-        record->flags |= REC_PROCESS_KILLED;
-        record->killed_threads = process->killed_threads;
-    }
-}
-
-// Return how much later than `end_ms` the process may have ended.
-static uint64_t
-end_error_ms(const struct drain *drain, const struct drain_process *process, uint64_t end_ms)
-{
-    if (process->is_dated) {
-        return drain->clock != NULL ? session_clock_error_ms(drain->clock, end_ms) : 0;
-    }
-    return excess_u64(process->dead_ms, end_ms);
-}
-
-// Samples miss the peak of a short life. The process itself noted the kernel's figure as it exited,
-// unless a false one stands there: a program may overwrite it.
-static void note_peak(const struct drain *drain, uint32_t slot)
-{
-    const struct process_notes *notes = session_notes(drain->session->memory, slot);
-    // Relaxed: their writer is dead.
-    const uint64_t joined_kib = atomic_load_explicit(&notes->joined_rss_kib, memory_order_relaxed);
-    const uint64_t exit_kib = atomic_load_explicit(&notes->exit_rss_kib, memory_order_relaxed);
-    struct rec_process *record = &drain->processes[slot].aggregator->record;
-    const uint64_t exit_bytes = exit_kib << 10;
-    // Only a process that maps the same pages several times has more than the machine: its samples
-    // tell.
-    if (exit_kib > joined_kib && exit_bytes >> 10 == exit_kib &&
-        exit_bytes <= memory_of_machine()) {
-        record->peak_rss_bytes = max_u64(record->peak_rss_bytes, exit_bytes);
-    }
-}
-
-enum err drain_process_end(struct drain *drain, uint32_t slot)
-{
-    const struct drain_process *process = drain->processes + slot;
-    note_killed(drain, slot);
-    note_peak(drain, slot);
-    const uint64_t end_ms = max_u64(process->end_ms, process->aggregator->record.start_ms);
-    const struct aggregator_process_ending ending = {
-        .end_ms = end_ms, .error_ms = end_error_ms(drain, process, end_ms)};
-    TRY(aggregator_book_settle(drain->aggregator, process->aggregator));
-    TRY(drain_books_end_process(drain, slot));
-    const uint32_t number = words_process_number(process->aggregator->join_number);
-    TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
-    drain_books_ended_process(drain, process->aggregator);
-    session_wipe_words(drain->session, number);
-    drain_process_forget(drain, slot);
-    struct process_slot *shared = session_process(drain->session->memory, slot);
-    // Release: pairs with the acquire of the next claim of the slot.
-    atomic_store_explicit(&shared->state, PROCESS_FREE, memory_order_release);
-    return ERR_OK;
 }
 
 // Return the pid by which the recording names the process: ours, or its own if ours is unknown.
@@ -430,7 +348,7 @@ enum err drain_process_end_dead(struct drain *drain)
             continue;
         }
         if (process->lane_count == 0) {
-            TRY(drain_process_end(drain, slot));
+            TRY(drain_image_end(drain, slot));
         } else {
             drain->has_dead = true;
         }

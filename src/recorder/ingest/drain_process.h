@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// drain_process: follows the process slots of a session. Only drain.c and drain_image.c use it.
+// drain_process: follows the process slots of a session. Only drain.c uses it.
 //
 // A pidfd watches each process in a slot; without a pidfd kill(2) tests it. Slots are checked where
 // possible: a pid that does not exist is a dead process. A process of another pid namespace is
@@ -17,11 +17,5 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms) MUST_US
 // others beside them did happened before.
 void drain_process_date_dead(struct drain *drain, uint64_t clock_ms);
 
-// End the process in `slot`, whose lanes are all recycled, and free the slot.
-enum err drain_process_end(struct drain *drain, uint32_t slot) MUST_USE;
-
 // End the dead processes whose lanes are all recycled, and free their slots.
 enum err drain_process_end_dead(struct drain *drain) MUST_USE;
-
-// Stop watching; the aggregator keeps what it knows.
-void drain_process_forget(struct drain *drain, uint32_t slot);
