@@ -103,10 +103,10 @@ static bool was_loader_executed(const struct target_process *target,
 
 static void list_modules(struct tables *tables,
                          const struct attach *attach,
+                         uint64_t loader_list,
                          const struct agent_unwind_vec *unwind)
 {
     const struct target_process *target = &attach->inject.target;
-    const uint64_t loader_list = loader_list_find(target);
     for (size_t i = 0; i < target->modules.len; i++) {
         const struct target_module *module = target->modules.items + i;
         const bool is_main = is_executable(target, module);
@@ -184,8 +184,10 @@ static uint32_t read_inner_pid(const struct target_process *target)
     return inner != 0 ? inner : (uint32_t)target->pid;
 }
 
-static enum err
-write_page(const struct attach *attach, const struct agent_places *places, uint64_t stack_top)
+static enum err write_page(const struct attach *attach,
+                           const struct agent_places *places,
+                           uint64_t stack_top,
+                           uint64_t loader_list)
 {
     const struct target_process *target = &attach->inject.target;
     const uint32_t pid = read_inner_pid(target);
@@ -201,7 +203,7 @@ write_page(const struct attach *attach, const struct agent_places *places, uint6
                                places->process_page,
                                places->session,
                                stack_top,
-                               loader_list_find(target),
+                               loader_list,
                                attach->python.runtime,
                                attach->python.version,
                                attach->python.older,
@@ -231,12 +233,13 @@ enum err agent_tables_write(const struct attach *attach,
                                                                  .nothrow = patch->nothrow_addr};
         }
     }
-    list_modules(tables, attach, places->unwind);
+    const uint64_t loader_list = loader_list_find(&inject->target);
+    list_modules(tables, attach, loader_list, places->unwind);
     list_agent(tables, inject->image_addr);
     enum err err = write_tables(&inject->target, tables, places->attachment);
     const uint64_t stack_top = read_stack_top(&inject->target);
     *gaps =
         (struct agent_gaps){.omitted_modules = tables->omitted, .lacks_stack_top = stack_top == 0};
     free(tables);
-    return err == ERR_OK ? write_page(attach, places, stack_top) : err;
+    return err == ERR_OK ? write_page(attach, places, stack_top, loader_list) : err;
 }
