@@ -148,25 +148,18 @@ static uint32_t replaceable_slot(const struct drain *drain, const struct drain_r
     return SESSION_MAX_PROCESSES;
 }
 
-// Return the image that has not joined, because it has not allocated yet; NULL: there is none.
-static struct aggregator_process *replaceable_awaited(const struct drain *drain,
-                                                      const struct drain_replacement *exec)
+// Return whether the process has an image from before the note that has not joined, because it has
+// not allocated yet.
+static bool has_awaited(const struct drain *drain, const struct drain_replacement *exec)
 {
-    struct aggregator_process *found = NULL;
-    for (size_t i = 0; i < drain->awaited.len; i++) {
-        struct aggregator_process *process = drain->awaited.items[i].process;
-        if (exec->pid > 0 && process->record.pid == (uint32_t)exec->pid &&
-            process->record.start_ms <= exec->time_ms) {
-            found = process;
-        }
-    }
-    return found;
+    const struct aggregator_process *process =
+        exec->pid > 0 ? awaited_processes_find(&drain->awaited, exec->pid) : NULL;
+    return process != NULL && process->record.start_ms <= exec->time_ms;
 }
 
 bool drain_has_replaceable(const struct drain *drain, const struct drain_replacement *exec)
 {
-    return replaceable_slot(drain, exec) != SESSION_MAX_PROCESSES ||
-           replaceable_awaited(drain, exec) != NULL;
+    return replaceable_slot(drain, exec) != SESSION_MAX_PROCESSES || has_awaited(drain, exec);
 }
 
 static enum err end_awaited(struct drain *drain, pid_t pid, const struct drain_image *next)
@@ -181,7 +174,7 @@ enum err
 drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
 {
     const struct drain_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms)};
-    if (replaceable_awaited(drain, exec) != NULL) {
+    if (has_awaited(drain, exec)) {
         TRY(end_awaited(drain, exec->pid, &next));
     }
     return replaceable_slot(drain, exec) != SESSION_MAX_PROCESSES

@@ -41,7 +41,8 @@ static void note_alive(struct drain_process *process, uint64_t now_ms, uint32_t 
     }
 }
 
-static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+// Date the death of the image that the process had last: by its note, or its last sign of life.
+static void date_death(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
     const uint64_t now_ms = drain_process_now_ms(drain, clock_ms); // a time in the future is false
@@ -50,16 +51,21 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
     // At its start the clock may still be 0, for which processes write 1.
     process->is_dated = exit_ms != 0 && exit_ms <= max_u64(now_ms, 1);
-    const uint64_t known_ms = process->end_ms;
     process->end_ms =
         max_u64(process->end_ms, min_u64(process->is_dated ? exit_ms : process->alive_ms,
                                          process->is_dated ? now_ms : clock_ms));
     process->dead_ms = now_ms;
-    if (process->other_image_ms != 0) { // another program has ended
+}
+
+static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    struct drain_process *process = drain->processes + slot;
+    if (process->other_image_ms != 0) { // it is not the recorded image that has died
         process->aggregator->record.flags |= REC_PROCESS_EXECED;
-        process->is_dated = false;
-        process->end_ms = max_u64(known_ms, process->image_ms);
+        process->end_ms = max_u64(process->end_ms, process->image_ms);
         process->dead_ms = process->other_image_ms;
+    } else {
+        date_death(drain, slot, clock_ms);
     }
     process->is_dead = true;
     drain->has_dead = true;

@@ -20,14 +20,28 @@ pid_t awaited_processes_pid(const struct awaited_process_vec *awaited, struct in
     return 0;
 }
 
+// Return its index, or the length.
+static size_t index_of(const struct awaited_process_vec *awaited, pid_t pid)
+{
+    size_t i = 0;
+    while (i < awaited->len && awaited->items[i].process->record.pid != (uint32_t)pid) {
+        i++;
+    }
+    return i;
+}
+
+struct aggregator_process *awaited_processes_find(const struct awaited_process_vec *awaited,
+                                                  pid_t pid)
+{
+    const size_t i = index_of(awaited, pid);
+    return i < awaited->len ? awaited->items[i].process : NULL;
+}
+
 struct aggregator_process *awaited_processes_take(struct awaited_process_vec *awaited, pid_t pid)
 {
-    for (size_t i = 0; i < awaited->len; i++) {
-        struct aggregator_process *process = awaited->items[i].process;
-        if (process->record.pid == (uint32_t)pid) {
-            awaited->items[i] = awaited->items[--awaited->len];
-            return process;
-        }
+    struct aggregator_process *process = awaited_processes_find(awaited, pid);
+    if (process != NULL) {
+        awaited->items[index_of(awaited, pid)] = awaited->items[--awaited->len];
     }
-    return NULL;
+    return process;
 }

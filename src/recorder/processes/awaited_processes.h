@@ -27,5 +27,9 @@ enum err awaited_processes_add(struct awaited_process_vec *awaited,
 // Return our pid of the process that has this pid in its own namespace; 0: it is not awaited.
 pid_t awaited_processes_pid(const struct awaited_process_vec *awaited, struct inner_pid inner);
 
-// Remove the process with our pid, and return it; NULL: it is not awaited.
+// Return the process with our pid; NULL: it is not awaited.
+struct aggregator_process *awaited_processes_find(const struct awaited_process_vec *awaited,
+                                                  pid_t pid);
+
+// Remove that process, too.
 struct aggregator_process *awaited_processes_take(struct awaited_process_vec *awaited, pid_t pid);
