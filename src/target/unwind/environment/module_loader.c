@@ -30,6 +30,12 @@ static struct {
 extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
 extern struct r_debug _r_debug __attribute__((weak)); // musl lacks it
 
+// Whether the dynamic loader is mapped there.
+static bool is_loader(uint64_t start)
+{
+    return &_r_debug != NULL && start == _r_debug.r_ldbase;
+}
+
 // Return the main program's headers, from the kernel or from a loader that was started by hand.
 static struct bytes headers_of_main(void)
 {
@@ -116,7 +122,7 @@ static bool find_late(uint64_t pc, struct module_span *out)
 // unloaded, so its headers can be read. Narrow its span; false if `pc` is in a hole of it.
 static bool narrow_loader(uint64_t pc, struct module_span *span)
 {
-    if (&_r_debug == NULL || span->start != _r_debug.r_ldbase) {
+    if (!is_loader(span->start)) {
         return true;
     }
     span->bias = span->start;
@@ -192,7 +198,7 @@ static void list_span(struct module_list *list, const struct module_span *span)
 // Whether the kernel has mapped a module, so that its holes are not its own.
 static bool is_of_kernel(const struct module_span *span)
 {
-    return span->path[0] == 0 || (&_r_debug != NULL && span->bias == _r_debug.r_ldbase);
+    return span->path[0] == 0 || is_loader(span->bias);
 }
 
 // List a span for each run of segments without a free page in between; one span for a library.

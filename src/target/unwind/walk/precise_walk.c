@@ -118,7 +118,7 @@ enum walk_end precise_walk_run(const struct unwind_source *source,
     while (step_may_be_code(at.pc) && sink->count < UNWIND_FRAMES_MAX) {
         struct code code;
         find_code(source, at.pc, is_guess, &code);
-        if (is_followed) {
+        if (ARCH_RECORD_IS_INSIDE && is_followed) {
             correct_sp(&code, &at);
         }
         frame_sink_push(sink, at.pc + (code.is_entry ? 1 : 0));

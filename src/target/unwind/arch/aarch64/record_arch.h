@@ -15,8 +15,9 @@
 
 #define ARCH_RECORD_IS_INSIDE 1 // of its function's frame
 
-// Return the caller's sp, behind a record that ends at `end`. `fp` is the caller's, `rule` that of
-// its pc. A caller without a record, or whose rule needs no sp, begins at the end of this one.
+// Return the caller's sp, behind a record that ends at `end`. `fp` is the caller's frame pointer,
+// and `rule` is the rule of its pc. A caller without a record, or whose rule needs no sp, begins at
+// the end of this one.
 ALWAYS_INLINE uint64_t arch_sp_behind_record(uint64_t end, uint64_t fp, uint64_t rule)
 {
     enum {
