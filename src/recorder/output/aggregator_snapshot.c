@@ -219,14 +219,14 @@ static enum err complete_threads(struct aggregator *aggregator)
     };
     for (size_t i = 0; i < aggregator->threads.threads.len; i++) {
         struct rec_thread *thread = aggregator->threads.threads.items + i;
-        const struct rec_process *process = &aggregator->processes.items[thread->process]->record;
-        if (aggregator->processes.items[thread->process]->is_ended) {
-            thread->end_ms = min_u64(thread->end_ms, process->end_ms);
+        const struct aggregator_process *process = aggregator->processes.items[thread->process];
+        if (process->is_ended) {
+            thread->end_ms = min_u64(thread->end_ms, process->record.end_ms);
         }
         if (thread->name != 0) {
             continue;
         }
-        const char *path = string_table_get(&aggregator->strings, process->executable);
+        const char *path = string_table_get(&aggregator->strings, process->record.executable);
         const char *name = path_file_name(path);
         char short_name[NAME_BYTES + 1] = {0};
         memcpy(short_name, name, strnlen(name, NAME_BYTES));

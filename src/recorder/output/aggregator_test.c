@@ -411,6 +411,20 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
     close_fixture(&f);
 }
 
+// Take a snapshot of a finished run with these facts.
+static struct aggregator_snapshot take_snapshot(struct fixture *f,
+                                                const struct aggregator_snapshot_facts *known)
+{
+    struct aggregator_snapshot_facts facts = *known;
+    struct aggregator_snapshot snapshot = {0};
+    facts.state = REC_STATE_FINISHED;
+    facts.tool_version = "test";
+    facts.program = "program";
+    assert_int_equal(aggregator_snapshot_take(&f->aggregator, NULL, NULL, &facts, &snapshot),
+                     ERR_OK);
+    return snapshot;
+}
+
 // A process may end in the millisecond in which it is reaped, or the recorder's clock may be behind
 // the time that the process saw.
 static void the_slices_and_the_run_include_the_end_of_each_process(void **state)
@@ -427,13 +441,8 @@ static void the_slices_and_the_run_include_the_end_of_each_process(void **state)
         assert_int_equal(aggregator_process_end(&f.aggregator, f.process,
                                                 &(struct aggregator_process_ending){.end_ms = 9}),
                          ERR_OK);
-        const struct aggregator_snapshot_facts facts = {.state = REC_STATE_FINISHED,
-                                                        .runtime_ms = seen_ends_ms[i],
-                                                        .tool_version = "test",
-                                                        .program = "program"};
-        struct aggregator_snapshot snapshot = {0};
-        assert_int_equal(aggregator_snapshot_take(&f.aggregator, NULL, NULL, &facts, &snapshot),
-                         ERR_OK);
+        struct aggregator_snapshot snapshot =
+            take_snapshot(&f, &(struct aggregator_snapshot_facts){.runtime_ms = seen_ends_ms[i]});
         const struct recording *r = &snapshot.recording;
         assert_int_equal(f.aggregator.totals.now_ms, 9);
         assert_int_equal(r->slice_ms, 1);
@@ -465,13 +474,8 @@ static void a_thread_ends_with_its_process_at_the_latest(void **state)
         allocate_at(&f, 0, 500);
         aggregator_thread_end(&f.aggregator, &f.threads[0], found_ms[i]);
         assert_int_equal(test_heap_end_process(&f.heap, f.process, 9), ERR_OK);
-        const struct aggregator_snapshot_facts facts = {.state = REC_STATE_FINISHED,
-                                                        .runtime_ms = 20,
-                                                        .tool_version = "test",
-                                                        .program = "program"};
-        struct aggregator_snapshot snapshot = {0};
-        assert_int_equal(aggregator_snapshot_take(&f.aggregator, NULL, NULL, &facts, &snapshot),
-                         ERR_OK);
+        struct aggregator_snapshot snapshot =
+            take_snapshot(&f, &(struct aggregator_snapshot_facts){.runtime_ms = 20});
         assert_int_equal(snapshot.recording.threads[0].end_ms, found_ms[i] > 9 ? 9 : found_ms[i]);
         aggregator_snapshot_release(&snapshot);
         close_fixture(&f);
@@ -484,13 +488,8 @@ static void processes_that_did_not_join_are_a_loss(void **state)
     for (uint64_t count = 0; count <= 2; count++) {
         struct fixture f = {0};
         open_fixture(&f, 1);
-        const struct aggregator_snapshot_facts facts = {.state = REC_STATE_FINISHED,
-                                                        .tool_version = "test",
-                                                        .program = "program",
-                                                        .unjoined_count = count};
-        struct aggregator_snapshot snapshot = {0};
-        assert_int_equal(aggregator_snapshot_take(&f.aggregator, NULL, NULL, &facts, &snapshot),
-                         ERR_OK);
+        struct aggregator_snapshot snapshot =
+            take_snapshot(&f, &(struct aggregator_snapshot_facts){.unjoined_count = count});
         uint64_t said = 0;
         for (size_t i = 0; i < snapshot.counters.len; i++) {
             const struct rec_counter *counter = &snapshot.counters.items[i];
