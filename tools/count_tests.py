@@ -49,28 +49,31 @@ def entries_of(path):
     return found
 
 
-def say_failed(entries, with_output):
-    for name, (_, output) in entries.items():
-        print(name)
-        for line in output.splitlines()[-SAID_LINES:] if with_output else []:
-            print(f"  {line}")
+def print_failed(paths, with_output):
+    for path in paths:
+        for name, (entry_passed, output) in entries_of(path).items():
+            if not entry_passed:
+                print(name)
+                print(*(f"  {line}\n" for line in output.splitlines()[-SAID_LINES:] if with_output), sep="", end="")
 
 
-def main():
-    mode = sys.argv[1] if sys.argv[1].startswith("--") else ""
+def print_counts(paths):
     passed = failed = 0
-    for path in sys.argv[2 if mode else 1:]:
+    for path in paths:
         entries = entries_of(path)
         again = pathlib.Path(path).with_suffix(".again.xml")
-        if mode:
-            say_failed({name: entry for name, entry in entries.items() if not entry[0]}, mode == "--said")
-            continue
         entries.update(entries_of(again) if again.exists() else {})
         for entry_passed, output in entries.values():
             plus, minus = cases_of(output, entry_passed)
             passed, failed = passed + plus, failed + minus
-    if not mode:
-        print(f"{passed} passed, {failed} failed")
+    print(f"{passed} passed, {failed} failed")
+
+
+def main():
+    if sys.argv[1] in ("--failed", "--said"):
+        print_failed(sys.argv[2:], sys.argv[1] == "--said")
+    else:
+        print_counts(sys.argv[1:])
     return 0
 
 

@@ -383,7 +383,7 @@ SHAKY = "if [ -e tried ]; then echo well; else : > tried; echo early; exit 1; fi
     ("2", {"good": "true", "shaky": SHAKY}, "2 passed, 0 failed", 0),
     ("1", {"good": "true", "shaky": SHAKY}, "1 passed, 1 failed", 8),
     ("2", {"bad": "false", "shaky": SHAKY}, "1 passed, 1 failed", 8),
-    ("2", {name: SHAKY for name in "abcd"}, "0 passed, 4 failed", 8),  # that is no chance
+    ("2", {name: SHAKY for name in "abcd"}, "0 passed, 4 failed", 8),  # too many to be chance
 ])
 def test_continuous_integration_tries_few_failures_again_and_names_them(tmp_path, tries, entries, want, status):
     for name, command in entries.items():
