@@ -23,8 +23,8 @@
 #include "target/unwind/unwind.h"
 
 // Read the frames of the interpreter whose _PyRuntime and Py_Version are at these addresses (0: it
-// has none), and note its version in session->python_version. Without Py_Version it is `older`,
-// which python_versions.h describes. 0: there is no interpreter.
+// has none), and note its version in session->python_version. Without Py_Version the version
+// is `older` (python_versions.h). An `older` of 0 says that there is no interpreter.
 void python_stack_begin(struct session_header *session,
                         uint64_t runtime,
                         uint64_t version_place,
