@@ -155,7 +155,6 @@ prepare_server(struct server *server, const struct server_options *options, stru
                                                       .editor = options->editor,
                                                       .hides_sources = options->hides_sources};
     http->answers.trees = (struct tree_cache)TREE_CACHE_INIT;
-    http->answers.requests = (struct requests_in_flight)REQUESTS_IN_FLIGHT_INIT;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned answers = processors > ANSWERS_MIN ? (unsigned)processors : ANSWERS_MIN;
     TRY(access_new_token(&http->credentials.token, info));
@@ -322,7 +321,6 @@ void server_closep(struct server **closing)
         (void)sem_destroy(&server->http.answers.turns); // cannot fail: no thread waits
     }
     tree_cache_release(&server->http.answers.trees);
-    requests_in_flight_release(&server->http.answers.requests);
     served_release(&server->http.answers.served);
     fd_closep(&server->watch_fd);
     free(server);

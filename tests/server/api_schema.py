@@ -227,9 +227,7 @@ ROUTES = {
                                  symbol_advice=str, frames=int, frames_with_function=int,
                                  frames_with_line=int, costs=costs_of())},
 }
-WORK = {"version": OneOf(3), "begun": int, "finished": int, "abandoned": int, "answers": [
-    {"target": str, "phase": OneOf("waiting", "counting", "packing"), "elapsed_ms": int,
-     "stage": int, "done": int, "total": int}]}
+WORK = {"version": OneOf(3), "begun": int, "finished": int, "abandoned": int}
 ROUTES["lifetimes"] = {**ROUTES["sizes"], "unit": OneOf("milliseconds")}
 NO_SELECTION = ("meta", "health", "rss", "adhoc")
 

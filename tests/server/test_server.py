@@ -341,10 +341,9 @@ def begin_answer(server, target):
 def await_rest(server):
     """The sums of /work once no answer is in the making."""
     end = time.monotonic() + DEADLINE_SECONDS
-    while (work := server.get("work"))["answers"]:
-        check(work, WORK)
+    while (work := server.get("work"))["begun"] != work["finished"] + work["abandoned"]:
         assert time.monotonic() < end
-    assert work["begun"] == work["finished"] + work["abandoned"]
+    check(work, WORK)
     return work
 
 

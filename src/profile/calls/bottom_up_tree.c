@@ -423,7 +423,6 @@ enum err bottom_up_tree_build(const struct selection *selection,
     TRY(count_frames(selection, &frame_count));
     builder.share = frame_count > bounds->whole_frames ? bounds->share : 0;
     TRY(begin_tree(&builder));
-    cancel_stage(selection->cancel, 0); // the amount of work is unknown
     TRY(expand_all(&builder));
     place_rows(&builder);
     *out = TAKE(builder.out);

@@ -47,7 +47,6 @@ assign(struct call_sites *sites, struct assignment *assignment, const struct sel
         assignment->site_of.items[i] = REC_NONE;
         sites->costs_of.items[i] = REC_NONE;
     }
-    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         const uint32_t stack = sites->tree.row_nodes.items[i];
@@ -105,7 +104,6 @@ static MUST_USE enum err build_alone(const struct selection *selection, struct c
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(assignment_release) struct assignment assignment = {0};
     const struct profile *profile = selection->profile;
-    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         const uint32_t node = profile->recording.rows[selection->rows.items[i]].node;

@@ -161,7 +161,6 @@ static MUST_USE enum err place_stacks(struct builder *builder, const struct sele
     if (places.len > 0) {
         places.items[0] = 0;
     }
-    cancel_stage(selection->cancel, recording->node_count);
     for (size_t i = 1; i < recording->node_count; i++) {
         TRY(cancel_step(selection->cancel));
         show_progress(selection, i, recording->node_count);
@@ -283,7 +282,6 @@ static MUST_USE enum err place_sites(struct builder *builder, const struct selec
     CLEANUP(progress_in_sites_vec_release) struct progress_in_sites_vec places = {0};
     TRY(mark_needed(selection, &needed));
     TRY(progress_in_sites_vec_resize(&places, recording->node_count));
-    cancel_stage(selection->cancel, recording->node_count);
     for (size_t i = 1; i < recording->node_count; i++) {
         TRY(cancel_step(selection->cancel));
         if (needed.items[i] != 0) {

@@ -45,7 +45,6 @@ static MUST_USE enum err number_nodes(struct numbers *numbers, const struct sele
 {
     const size_t count = selection->profile->recording.node_count;
     TRY(u32_vec_resize(&numbers->by_node, count));
-    cancel_stage(selection->cancel, count);
     for (uint32_t i = 1; i < count; i++) {
         TRY(cancel_step(selection->cancel));
         TRY(number_node(numbers, selection, i));
@@ -73,7 +72,6 @@ static MUST_USE enum err build(const struct selection *selection, struct stack_c
     TRY(number_nodes(&numbers, selection));
     TRY(u32_vec_resize(&seen, (size_t)numbers.count + 1));
     TRY(u32_vec_resize(&counts.counts, sites.sites.len * COUNTS_PER_SITE));
-    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         const uint32_t node = recording->rows[selection->rows.items[i]].node;

@@ -91,7 +91,6 @@ static MUST_USE enum err
 place_layer(struct builder *builder, struct layer *layer, struct cancel *cancel)
 {
     TRY(u32_vec_resize(&layer->places, layer->tree->nodes.len));
-    cancel_stage(cancel, layer->tree->nodes.len);
     for (size_t i = 1; i < layer->tree->nodes.len; i++) {
         TRY(cancel_step(cancel));
         TRY(place_node(builder, layer, i));

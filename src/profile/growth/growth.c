@@ -308,7 +308,6 @@ enum err growth_of_groups(const struct selection *selection,
         TRY(find_process(&growth, entry->group, &entry->process));
     }
     TRY(count_work(&growth, described, &work));
-    cancel_stage(selection->cancel, described);
     for (size_t i = 0; i < described; i++) {
         TRY(cancel_step(selection->cancel));
         TRY(describe_entry(&growth, &work, &points, &growth.entries.items[i]));

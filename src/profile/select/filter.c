@@ -103,7 +103,6 @@ static MUST_USE enum err mark_locations(const struct profile *profile,
     CLEANUP(flag_vec_release) struct flag_vec verdicts = {0};
     TRY(flag_vec_resize(&verdicts, name_count(profile, by)));
     TRY(flag_vec_resize(locations, all->len));
-    cancel_stage(cancel, all->len);
     for (size_t i = 0; i < all->len; i++) {
         uint32_t name = name_of(profile, by, &all->items[i]);
         TRY(cancel_step(cancel));
@@ -412,7 +411,6 @@ enum err profile_select(const struct profile *profile,
         TRY(suppression_match_vec_resize(&selection.matches, filter->suppressions->rules.len));
     }
     TRY(u32_vec_reserve(&selection.rows, profile->recording.row_count));
-    cancel_stage(filter->cancel, profile->recording.row_count);
     for (size_t i = 0; i < profile->recording.row_count; i++) {
         TRY(cancel_step(filter->cancel));
         TRY(take_row(&selection, filter, &passes, (uint32_t)i));

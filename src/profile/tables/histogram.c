@@ -124,7 +124,6 @@ static MUST_USE enum err rank_groups(const struct row_groups *groups,
                                      struct bucket_amount *total,
                                      struct ranked_group_vec *out)
 {
-    cancel_stage(cancel, groups->groups.len);
     for (uint32_t group = 0; group < groups->groups.len; group++) {
         TRY(cancel_step(cancel));
         struct bucket_amount amounts[REC_BUCKET_COUNT] = {0};
@@ -279,7 +278,6 @@ enum err heat_map_build(const struct selection *selection, struct heat_cell_vec 
     sizes.range = lifetimes.range = (struct bucket_range){0, REC_BUCKET_COUNT};
     CLEANUP(heat_cell_vec_release) struct heat_cell_vec cells = {0};
     TRY(heat_cell_vec_resize(&cells, (size_t)REC_BUCKET_COUNT * REC_BUCKET_COUNT));
-    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         uint32_t row = selection->rows.items[i];

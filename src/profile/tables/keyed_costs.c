@@ -79,7 +79,6 @@ enum err keyed_costs_take_sites(const struct selection *selection,
 {
     CLEANUP(costs_vec_release) struct costs_vec self = {0};
     TRY(costs_vec_resize(&self, costs->self.len));
-    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         const uint32_t row = selection->rows.items[i];

@@ -216,7 +216,6 @@ static MUST_USE enum err build(const struct selection *selection, struct summary
         .runtime_ms = recording->meta.runtime_ms,
         .counted_ms = selection_length_ms(selection),
     };
-    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         struct costs costs = selection_costs(selection, i);
@@ -291,7 +290,6 @@ enum err groups_build(const struct selection *selection, enum group_by by, struc
     CLEANUP(flag_vec_release) struct flag_vec used = {0};
     TRY(group_vec_resize(&groups, count + 1)); // the last is for REC_NONE
     TRY(flag_vec_resize(&used, count + 1));
-    cancel_stage(selection->cancel, selection->rows.len);
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         const struct rec_row *row = &recording->rows[selection->rows.items[i]];

@@ -86,7 +86,6 @@ static MUST_USE enum err rank(struct top_series *series,
     CLEANUP(top_series_vec_release) struct top_series_vec candidates = {0};
     struct top_series_vec *top = &series->top;
     TRY(find_candidates(&series->groups, value, &candidates));
-    cancel_stage(cancel, candidates.len);
     for (size_t i = 0; i < candidates.len; i++) {
         struct top_series_entry entry = candidates.items[i];
         if (top->len == top_count && compare_entries(&top->items[top_count - 1], &entry) < 0) {

@@ -5,11 +5,13 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "host/text/json_writer.h"
 #include "server/api/answer.h"
 #include "server/http/connection.h"
 #include "server/http/encoding.h"
 #include "server/http/reply.h"
 #include "server/state/answer_limits.h"
+#include "views_json/layout/view.h"
 
 enum {
     COMPRESS_FROM_BYTES = 1024,
@@ -36,14 +38,18 @@ tag_of(const struct answer_service *service, const struct snapshot *snapshot, co
     return etag_of(content_hash(parts, sizeof(parts)));
 }
 
-// An answer in progress, and its slot in the table of requests in flight.
+// An answer in progress.
 struct turn {
     struct answer_service *service;
     struct MHD_Connection *connection;
     const struct route *route;
     struct snapshot *snapshot;
-    struct answer_slot *slot; // NULL: the table is full
 };
+
+static void count(atomic_uint_fast64_t *sum)
+{
+    (void)atomic_fetch_add_explicit(sum, 1, memory_order_relaxed);
+}
 
 // Compute an answer while the client waits, within the time limit.
 static MUST_USE enum err
@@ -52,26 +58,22 @@ answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *prob
     struct answer_service *service = turn->service;
     struct disconnect_watch watch = {.client_fd = http_client_socket(turn->connection),
                                      .is_closing = &service->is_closing,
-                                     .deadline_ms = clock_monotonic_ms() + ANSWER_TIME_MS,
-                                     .slot = turn->slot};
+                                     .deadline_ms = clock_monotonic_ms() + ANSWER_TIME_MS};
     struct cancel cancel = {.ask = disconnect_watch_ask, .context = &watch};
-    watch.cancel = &cancel;
     const struct answer_source source = {.settings = &service->settings,
                                          .snapshot = turn->snapshot,
                                          .trees = &service->trees,
                                          .cancel = &cancel};
     TRY(disconnect_watch_ask(&watch)); // the client may have left while it waited for its turn
-    requests_in_flight_begin(&service->requests, turn->slot);
+    count(&service->begun);
     struct request_args args;
     http_arguments(turn->connection, &args);
     enum err outcome = answer_write(&source, turn->route, &args, out, problem);
-    if (outcome == ERR_OK || problem->info.code != ERR_OK) {
-        return outcome;
-    }
-    if (watch.is_late) {
+    if (outcome != ERR_OK && problem->info.code == ERR_OK && watch.is_late) {
         problem->status = MHD_HTTP_SERVICE_UNAVAILABLE;
-        return err_set(&problem->info, ERR_LIMIT, "the answer takes too long");
+        outcome = err_set(&problem->info, ERR_LIMIT, "the answer takes too long");
     }
+    count(outcome == ERR_CANCELLED ? &service->abandoned : &service->finished);
     return outcome;
 }
 
@@ -105,7 +107,6 @@ static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag
     struct problem problem = {0};
     enum err outcome = answer_in_time(turn, &body, &problem);
     (void)sem_post(&service->turns); // cannot overflow: it was taken
-    requests_in_flight_pack(&service->requests, turn->slot, outcome);
     if (outcome == ERR_CANCELLED) {
         return MHD_NO; // the client left
     }
@@ -124,14 +125,9 @@ enum MHD_Result answer_reply_send(struct answer_service *service,
     if (!route->is_volatile && etag_is_in(&tag, known)) {
         return reply_unchanged(connection, tag.text, "private, no-cache");
     }
-    struct turn turn = {.service = service,
-                        .connection = connection,
-                        .route = route,
-                        .snapshot = snapshot,
-                        .slot = requests_in_flight_enter(&service->requests, target)};
-    enum MHD_Result sent = take_turn(&turn, &tag);
-    requests_in_flight_leave(&service->requests, turn.slot);
-    return sent;
+    const struct turn turn = {
+        .service = service, .connection = connection, .route = route, .snapshot = snapshot};
+    return take_turn(&turn, &tag);
 }
 
 enum MHD_Result answer_reply_send_meta(struct answer_service *service,
@@ -153,12 +149,21 @@ enum MHD_Result answer_reply_send_meta(struct answer_service *service,
     return send_json(connection, route, &tag, &body);
 }
 
+static uint64_t sum_of(atomic_uint_fast64_t *sum)
+{
+    return atomic_load_explicit(sum, memory_order_relaxed);
+}
+
 enum MHD_Result answer_reply_send_work(struct answer_service *service,
                                        struct MHD_Connection *connection)
 {
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
-    return requests_in_flight_write(&service->requests, &body) == ERR_OK
-               ? reply_send(connection, &reply, &body)
-               : MHD_NO;
+    struct json_writer w;
+    json_to_strbuf(&w, &body, JSON_COMPACT);
+    json_key_u64(&w, "version", VIEW_JSON_VERSION);
+    json_key_u64(&w, "begun", sum_of(&service->begun));
+    json_key_u64(&w, "finished", sum_of(&service->finished));
+    json_key_u64(&w, "abandoned", sum_of(&service->abandoned));
+    return json_finish(&w) == ERR_OK ? reply_send(connection, &reply, &body) : MHD_NO;
 }

@@ -10,7 +10,6 @@
 
 #include "server/api/routes.h"
 #include "server/state/current_recording.h"
-#include "server/state/requests_in_flight.h"
 #include "server/state/tree_cache.h"
 
 // The state that all answers share.
@@ -18,8 +17,11 @@ struct answer_service {
     struct server_settings settings;
     struct served served;
     struct tree_cache trees;
-    struct requests_in_flight requests;
     sem_t turns; // counts the answers that may still start
+    // Relaxed: the sums of /api/v1/work, each valid by itself.
+    atomic_uint_fast64_t begun;
+    atomic_uint_fast64_t finished;  // with an answer or an error
+    atomic_uint_fast64_t abandoned; // begun, then given up because no client waited
     atomic_bool is_closing;
 };
 
@@ -32,6 +34,6 @@ enum MHD_Result answer_reply_send(struct answer_service *service,
 enum MHD_Result answer_reply_send_meta(struct answer_service *service,
                                        struct MHD_Connection *connection);
 
-// Send the progress of all requests in flight, without waiting for a turn.
+// Send the sums of answers, without waiting for a turn.
 enum MHD_Result answer_reply_send_work(struct answer_service *service,
                                        struct MHD_Connection *connection);

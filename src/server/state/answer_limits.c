@@ -10,9 +10,6 @@
 enum err disconnect_watch_ask(void *context)
 {
     struct disconnect_watch *watch = context;
-    if (watch->cancel != NULL) {
-        answer_slot_note(watch->slot, watch->cancel);
-    }
     struct pollfd fd = {.fd = watch->client_fd, .events = POLLRDHUP};
     // Relaxed: the flag publishes nothing else.
     if (poll(&fd, 1, 0) > 0 || atomic_load_explicit(watch->is_closing, memory_order_relaxed)) {

@@ -11,15 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/state/requests_in_flight.h"
+#include "base/err.h"
 
 struct disconnect_watch {
     int client_fd;                 // borrowed; the connection's socket, -1 if unknown
     const atomic_bool *is_closing; // borrowed; set when the server ends
     uint64_t deadline_ms;          // of the monotonic clock
     bool is_late;                  // the deadline passed
-    const struct cancel *cancel;   // borrowed; source of the progress; may be NULL
-    struct answer_slot *slot;      // borrowed; receives the progress; may be NULL
 };
 
 // Callback of struct cancel. ERR_CANCELLED: no client waits, or, with `is_late`, the deadline

@@ -120,7 +120,6 @@ build_graph(const struct view *view, enum call_tree_frames frames, struct call_g
     for (size_t i = 0; i < graph->line_keys.len; i++) {
         graph->line_keys.items[i] = REC_NONE;
     }
-    cancel_stage(view->selection->cancel, count);
     for (uint32_t node = 1; node < count; node++) {
         TRY(cancel_step(view->selection->cancel));
         TRY(key_node(view->profile, graph, node));

@@ -216,11 +216,6 @@ export const stackPairs = object({
   code,
 });
 
-/** The progress of the running requests. */
-export const work = object({
-  answers: list(object({ target: str, phase: str, stage: num, done: num, total: num })),
-});
-
 export const stacks = object({
   selection,
   total_count: num,
@@ -487,7 +482,6 @@ export type Findings = Decoded<typeof findings>;
 export type Tree = Decoded<typeof tree>;
 export type Stacks = Decoded<typeof stacks>;
 export type StackPairs = Decoded<typeof stackPairs>;
-export type Work = Decoded<typeof work>;
 export type CallSites = Decoded<typeof callSites>;
 export type Functions = Decoded<typeof functions>;
 export type FunctionDetail = Decoded<typeof functionDetail>;

@@ -1,6 +1,6 @@
 // Loads a call tree in parts: the first level at once, the children of a node when it is opened.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, query, targetOf } from '../api/client';
+import { ask, query } from '../api/client';
 import { tree as treeAnswer, type Selection, type Tree } from '../api/answers';
 import type { AppError } from '../base/result';
 import { functionName } from '../model/code';
@@ -21,8 +21,6 @@ export interface LoadedTree {
    */
   readonly openHotPath: (id: number, cost: string) => Promise<number>;
   readonly question: string;
-  /** The latest query to the server. */
-  readonly target: string;
   readonly cancel: () => void;
   readonly again: () => void;
 }
@@ -64,7 +62,6 @@ interface Loading {
   readonly tree: PartialTree;
   readonly selection: Selection | null;
   readonly error: AppError | null;
-  readonly target: string;
 }
 
 class TreeLoader {
@@ -76,7 +73,7 @@ class TreeLoader {
     question: string,
     private readonly show: (state: Loading) => void,
   ) {
-    this.state = { question, tree: EMPTY_TREE, selection: null, error: null, target: '' };
+    this.state = { question, tree: EMPTY_TREE, selection: null, error: null };
   }
 
   stop(): void {
@@ -101,7 +98,6 @@ class TreeLoader {
       return true;
     }
     const asked = levelParams(this.params, id === ROOT ? '' : String(id));
-    this.set({ target: targetOf('tree', asked) });
     countWaiting(1);
     const result = await ask('tree', asked, treeAnswer, this.abort.signal);
     countWaiting(-1);
@@ -184,7 +180,7 @@ export function useTree(params: Readonly<Record<string, string>>): LoadedTree {
   const { generation } = useAppState();
   const [attempt, setAttempt] = useState(0);
   const question = `${query(params)}#${generation}.${attempt}`;
-  const [state, setState] = useState<Loading>({ question: '', tree: EMPTY_TREE, selection: null, error: null, target: '' });
+  const [state, setState] = useState<Loading>({ question: '', tree: EMPTY_TREE, selection: null, error: null });
   const loader = useRef<TreeLoader | null>(null);
   /** What the shown tree was asked for, but for what is unfolded: its open rows are kept. */
   const shown = useRef('');

@@ -193,7 +193,7 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
         </span>
       </div>
       {loaded.error === null ? null : <Failure label="Tree" error={loaded.error} onAgain={loaded.again} />}
-      {loaded.busy ? <Waiting label="Tree" target={loaded.target} onCancel={loaded.cancel} /> : null}
+      {loaded.busy ? <Waiting label="Tree" onCancel={loaded.cancel} /> : null}
       <div class="split" ref={split}>
         <TreeTable loaded={loaded} address={address} selected={selected} isAbout={about >= 0 && selected === about} onSelect={select} />
         <StackPanel asked={asked} node={selected} cost={address.cost} />

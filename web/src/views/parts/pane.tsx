@@ -42,14 +42,14 @@ export function Pane<T>(props: {
   }
   if (asked.value === null) {
     return asked.busy ? (
-      <Waiting label={label} target={asked.target} isFirst onCancel={asked.cancel} />
+      <Waiting label={label} isFirst onCancel={asked.cancel} />
     ) : (
       <p class="notice" role="status">{`${label}: nothing asked.`}</p>
     );
   }
   return (
     <div class={asked.busy ? 'pane pane-busy' : 'pane'} aria-busy={asked.busy}>
-      {asked.busy ? <Waiting label={label} target={asked.target} onCancel={asked.cancel} /> : null}
+      {asked.busy ? <Waiting label={label} onCancel={asked.cancel} /> : null}
       {props.children(asked.value)}
     </div>
   );
