@@ -111,6 +111,17 @@ long sys_futex_wait(const void *word, uint32_t expected, const struct timespec *
     return SYS_CALL(SYS_futex, (long)word, FUTEX_WAIT, expected, (long)timeout);
 }
 
+bool sys_has_word(uint64_t addr, uint32_t word)
+{
+    const struct timespec none = {0};
+    long result;
+    do { // a private futex: the memory may be read-only
+        result =
+            SYS_CALL(SYS_futex, (long)addr, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, word, (long)&none);
+    } while (result == -EINTR);
+    return result == -ETIMEDOUT || result == 0; // else it would not have waited
+}
+
 long sys_futex_wake(const void *word, int count)
 {
     return SYS_CALL(SYS_futex, (long)word, FUTEX_WAKE, count);

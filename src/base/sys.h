@@ -46,6 +46,10 @@ long sys_mprotect(void *addr, size_t len_bytes, int prot);
 // only side effect is that their page is faulted in.
 bool sys_is_readable(uint64_t addr);
 
+// Whether the 4 bytes at `addr`, a multiple of 4, can be read and are `word`. The kernel compares
+// them: another thread may unmap them at any time.
+bool sys_has_word(uint64_t addr, uint32_t word);
+
 // Copy from this process's own memory; parts may be unmapped. Returns the number of bytes
 // up to the first missing one, -EFAULT for none. Other errors: the kernel does not support this
 // here.

@@ -83,6 +83,29 @@ static void readable_means_mapped_and_permitted(void **state)
     assert_memory_equal(&before, &after, sizeof(before));
 }
 
+static void a_word_is_compared_by_the_kernel(void **state)
+{
+    (void)state;
+    const long fd = sys_open("/proc/self/exe", O_RDONLY, 0);
+    const uint64_t size = 2 * PAGE_GRAIN;
+    const uint64_t at =
+        (uint64_t)sys_mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(fd >= 0 && !sys_failed((long)at));
+    assert_true(sys_has_word(at, 0)); // read-only, without a page of its own
+    assert_false(sys_has_word(at, 1));
+    uint32_t magic;
+    memcpy(&magic, "\177ELF", sizeof(magic));
+    assert_int_equal(
+        sys_mmap((void *)at, PAGE_GRAIN, PROT_READ, MAP_PRIVATE | MAP_FIXED, (int)fd, 0), at);
+    assert_true(sys_has_word(at, magic));
+    assert_int_equal(mprotect((void *)at, PAGE_GRAIN, PROT_NONE), 0);
+    assert_false(sys_has_word(at, magic));
+    assert_int_equal(sys_munmap((void *)at, size), 0);
+    assert_false(sys_has_word(at, magic));
+    assert_false(sys_has_word(at, 0));
+    assert_int_equal(sys_close((int)fd), 0);
+}
+
 static void pages_are_zero_and_impossible_sizes_are_refused(void **state)
 {
     (void)state;
@@ -149,6 +172,7 @@ int main(void)
         cmocka_unit_test(the_process_is_the_one_that_libc_knows),
         cmocka_unit_test(a_file_is_opened_close_on_exec_and_read),
         cmocka_unit_test(readable_means_mapped_and_permitted),
+        cmocka_unit_test(a_word_is_compared_by_the_kernel),
         cmocka_unit_test(pages_are_zero_and_impossible_sizes_are_refused),
         cmocka_unit_test(a_futex_wakes_its_sleeper_in_another_process),
         cmocka_unit_test(forbidden_calls_are_refused_without_the_kernel),

@@ -196,11 +196,20 @@ static bool is_listed(const struct agent_module_list *list, const struct link_ma
     return found != NULL && found->bias == map->l_addr;
 }
 
+// The modules of the loader's lists stay, because this thread has its lock. What is below one or in
+// a hole of it another thread may unmap, so it is not read here.
+static bool begins_module(uint64_t start)
+{
+    uint32_t magic;
+    __builtin_memcpy(&magic, ELFMAG, sizeof(magic));
+    return sys_has_word(start, magic);
+}
+
 static struct bytes headers_at(uint64_t start, const struct link_map *map)
 {
     const struct bytes none = {NULL, 0};
     const struct bytes headers =
-        sys_is_readable(start) ? module_table_headers(start, UINT64_MAX) : none;
+        begins_module(start) ? module_table_headers(start, UINT64_MAX) : none;
     size_t index = 0;
     const Elf64_Phdr *dynamic = module_table_next_header(headers, PT_DYNAMIC, &index);
     return dynamic != NULL && map->l_addr + dynamic->p_vaddr == (uint64_t)map->l_ld ? headers
@@ -218,7 +227,7 @@ static struct bytes headers_of(const struct link_map *map)
     uint32_t hole = 0; // pages since the last one that could be read
     for (uint32_t i = 0; headers.len == 0 && i < PAGES_SEARCHED && hole < HOLE_PAGES_MAX; i++) {
         hole = sys_is_readable(at) ? 0 : hole + 1;
-        if (hole == 0 && __builtin_memcmp((const void *)at, ELFMAG, SELFMAG) == 0) {
+        if (hole == 0 && begins_module(at)) {
             return headers_at(at, map);
         }
         at -= PAGE_GRAIN;
