@@ -35,7 +35,7 @@
 #include "session/session_env.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        26
+#define SESSION_VERSION        27
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u

@@ -151,8 +151,10 @@ static bool snapshot_lanes(struct drain *drain)
     for (uint32_t i = 0; i < lanes_of_pass(drain); i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         lane->reader.consumer.gives_back = drain->gives_back;
-        if (lane->is_corrupt || lane_consumer_refresh(&lane->reader.consumer) != ERR_OK ||
-            !drain_lane_note_unsampled(drain, lane)) {
+        // What comes after its book was taken has been counted with the book.
+        const bool is_read =
+            lane->is_relieved || lane_consumer_refresh(&lane->reader.consumer) == ERR_OK;
+        if (lane->is_corrupt || !is_read || !drain_lane_note_unsampled(drain, lane)) {
             drain_lane_distrust(drain, lane);
         }
         if (lane_reader_has_unread(&lane->reader)) {
@@ -442,11 +444,6 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     TRY(begin_round(drain, is_last, &has_unread));
     const uint64_t complete_tick = complete_tick_of_pass(drain);
     TRY(read_lanes(drain));
-    if (is_last) { // and what threads have sent meanwhile
-        bool has_more = false;
-        TRY(begin_round(drain, true, &has_more));
-        TRY(read_lanes(drain));
-    }
     TRY(drain_books_end_pass(drain));
     session_note_unread(drain->session, ended - count_ended_lanes(drain));
     TRY(answer_queries(drain, complete_tick));

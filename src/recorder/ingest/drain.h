@@ -60,7 +60,7 @@ struct drain_lane {
     uint32_t process;         // slot
     bool is_corrupt;          // its contents are ignored from now on
     bool is_done;             // its thread has ended: recycle it when it is empty
-    bool is_relieved;         // its thread is dead, and its book was taken
+    bool is_relieved;         // its book was taken last: its thread is dead, or this is the end
     bool has_given_back;      // its thread rests, and the memory for its next events was given back
     uint64_t snapshot_pos;    // what it had written at the latest memory snapshot,
     uint64_t book_ms;         // since when it had then counted what it had not sent; UINT64_MAX

@@ -31,11 +31,28 @@ static void send_part(const struct drain *drain, struct words_share *share, stru
 
 void drain_books_send_part(struct drain *drain, struct lane_header *lane)
 {
-    if (book_reader_is_kept(lane)) {
-        struct sum_part part = lane->sum_part;
+    struct sum_part part = lane->sum_part;
+    if (book_reader_is_kept(lane) && part.is_sending == 0) {
         send_part(drain, share_of(drain, lane), &part);
         lane->sum_part = part;
     }
+}
+
+// Add what a thread has left, and take it out of those that count. One that was killed while it
+// added its part may have done so: then the bound has the part, and the thread stays, so that no
+// other one believes to be alone, and the bound to be 0.
+static void end_part(const struct drain *drain, struct words_share *share, struct sum_part *part)
+{
+    struct shared_sum *sum = &drain->session->header->sum;
+    const bool is_doubted = part->is_sending != 0 && part->unsent_bytes != 0;
+    if (is_doubted) {
+        shared_sum_doubt(sum, part);
+    } else {
+        send_part(drain, share, part);
+    }
+    shared_sum_release(sum, part);
+    const uint32_t threads = words_share_take_thread(share);
+    shared_sum_leave(sum, is_doubted ? 0 : threads);
 }
 
 void drain_books_end_lane(struct drain *drain, const struct lane_header *lane)
@@ -44,10 +61,7 @@ void drain_books_end_lane(struct drain *drain, const struct lane_header *lane)
     const bool is_closed = atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_CLOSED;
     if (book_reader_is_kept(lane) && !is_closed) {
         struct sum_part part = lane->sum_part;
-        send_part(drain, share_of(drain, lane), &part);
-        shared_sum_release(&drain->session->header->sum, &part);
-        shared_sum_leave(&drain->session->header->sum,
-                         words_share_take_thread(share_of(drain, lane)));
+        end_part(drain, share_of(drain, lane), &part);
     }
 }
 

@@ -7,8 +7,9 @@
 #include "recorder/session/book_reader.h"
 
 enum {
-    REST_AFTER_MS = 100
-}; // without anything of its thread
+    REST_AFTER_MS = 100, // without anything of its thread
+    SENDS_MAX = 1000,    // of counters, while a book is taken: a book has no more
+};
 
 static void note_fault(struct drain *drain, const struct drain_lane *lane)
 {
@@ -60,17 +61,43 @@ bool drain_lane_note_unsampled(struct drain *drain, struct drain_lane *lane)
     return lane_counters_take(&lane->reader, drain->aggregator, drain->clock_ms) == ERR_OK;
 }
 
+// Whether the thread has sent something since its position was read.
+static bool has_sent_more(const struct lane_consumer *consumer)
+{
+    atomic_thread_fence(memory_order_acquire); // after the reads of its book
+    return atomic_load_explicit(&consumer->lane->write_pos, memory_order_relaxed) !=
+           consumer->write_pos;
+}
+
+// Take the book as it is at one position of the lane: a thread that sends a counter moves on.
+static enum err take_at_position(struct lane_reader *reader)
+{
+    enum err err = ERR_OK;
+    for (int i = 0; i < SENDS_MAX && err == ERR_OK; i++) {
+        u64_vec_clear(&reader->taken);
+        TRY(lane_consumer_refresh(&reader->consumer));
+        reader->taken_pos = reader->consumer.write_pos;
+        err = book_reader_take(reader->consumer.lane, false, &reader->taken);
+        if (!has_sent_more(&reader->consumer)) {
+            break;
+        }
+    }
+    return err;
+}
+
+// Likewise, under its lock, and leave it empty.
+static enum err take_locked(struct drain *drain, struct lane_reader *reader)
+{
+    TRY(lane_consumer_refresh(&reader->consumer));
+    reader->taken_pos = reader->consumer.write_pos;
+    drain_books_send_part(drain, reader->consumer.lane);
+    return book_reader_take(reader->consumer.lane, true, &reader->taken);
+}
+
 enum err drain_lane_take(struct drain *drain, struct drain_lane *lane, bool is_alive)
 {
-    struct lane_reader *reader = &lane->reader;
-    enum err err = lane_consumer_refresh(&reader->consumer);
-    if (err == ERR_OK) {
-        reader->taken_pos = reader->consumer.write_pos;
-        if (is_alive) {
-            drain_books_send_part(drain, reader->consumer.lane);
-        }
-        err = book_reader_take(reader->consumer.lane, is_alive, &reader->taken);
-    }
+    const enum err err =
+        is_alive ? take_locked(drain, &lane->reader) : take_at_position(&lane->reader);
     if (err != ERR_CORRUPT) {
         return err;
     }
@@ -97,10 +124,12 @@ enum err drain_lane_relieve(struct drain *drain, struct drain_lane *lane, bool i
     const bool is_deserted = drain_lane_is_deserted(drain, lane);
     if (is_last || is_deserted) {
         lane->is_relieved = true;
-        // The lane does not end, so nothing else adds its part. In a hook the thread may have
-        // added it just now: then some bytes are missing rather than twice in the sum.
-        if (!is_deserted && !drain_lane_is_in_hook(lane)) {
+        // The lane does not end, so nothing else adds its part. In a hook the thread may add it
+        // itself: then some bytes are missing rather than twice in the sum. The recording is over,
+        // so a thread that comes into a hook leaves its book alone.
+        if (!is_deserted && book_reader_lock(header, UINT64_MAX)) {
             drain_books_send_part(drain, header);
+            book_reader_unlock(header);
         }
         return drain_lane_take(drain, lane, false);
     }

@@ -191,11 +191,12 @@ uint64_t shared_sum_error(const struct shared_sum *sum, const struct sum_value *
     return most > value->peak_bytes ? most - value->peak_bytes : 0;
 }
 
-void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part)
+void shared_sum_doubt(struct shared_sum *sum, const struct sum_part *part)
 {
-    if (!shared_sum_try_peak(sum, part)) {
-        (void)shared_sum_send(sum, part); // its value is in `sum`
-    }
+    const int64_t bytes = part->unsent_bytes;
+    const uint64_t doubted = min_u64(bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes, PEAK_MAX);
+    atomic_fetch_add_explicit(&sum->kept_bytes, doubted, memory_order_relaxed);
+    note_most(sum, shared_sum_read(sum).sum_bytes, kept_bytes(sum));
 }
 
 void shared_sum_join(struct shared_sum *sum, struct sum_part *part)

@@ -74,6 +74,7 @@ struct sum_part {
     int64_t base_bytes;   // the sum when it was added last,
     uint32_t joins;       // how many threads had joined before,
     uint32_t number;      // and the number of the peak after
+    uint32_t is_sending;  // while it is added, and may be in the sum already
 };
 #define SUM_NOT_ALONE INT64_MAX
 
@@ -99,11 +100,11 @@ void shared_sum_change(struct shared_sum *sum, int64_t bytes);
 struct sum_value shared_sum_read(struct shared_sum *sum);
 uint64_t shared_sum_error(const struct shared_sum *sum, const struct sum_value *value);
 
-// The part is above its room, and about to decrease: note the peak, or find that the thread is not
-// alone.
-void shared_sum_note_peak(struct shared_sum *sum, struct sum_part *part);
+// A thread was killed while it added the part, and it is unknown whether it did. From now on the
+// bound of the peak has it.
+void shared_sum_doubt(struct shared_sum *sum, const struct sum_part *part);
 
-// Do shared_sum_note_peak if the thread is alone.
+// The part is above its room, and about to decrease: note the peak, if the thread is alone.
 ALWAYS_INLINE bool shared_sum_try_peak(struct shared_sum *sum, struct sum_part *part)
 {
     // Acquire: the number after the sum, and whether one has come before it changed the sum; then
@@ -122,12 +123,11 @@ ALWAYS_INLINE bool shared_sum_try_peak(struct shared_sum *sum, struct sum_part *
     return true;
 }
 
-// Before a block is freed, and before its event asks for the number.
-ALWAYS_INLINE void shared_sum_before_free(struct shared_sum *sum, struct sum_part *part)
+// Before a block is freed, and before its event asks for the number. false: the thread is not alone
+// any more, and has to add its part first.
+MUST_USE ALWAYS_INLINE bool shared_sum_before_free(struct shared_sum *sum, struct sum_part *part)
 {
-    if (UNLIKELY(part->unsent_bytes > part->room_bytes)) {
-        shared_sum_note_peak(sum, part);
-    }
+    return LIKELY(part->unsent_bytes <= part->room_bytes) || shared_sum_try_peak(sum, part);
 }
 
 // Return the number of the latest peak, for peak_share_add before an event is added.

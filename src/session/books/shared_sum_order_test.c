@@ -150,7 +150,9 @@ static void free_one(uint32_t thread, uint32_t size)
     g.least_bytes -= g_sizes[size];
     if (has_part(thread)) {
         g.notes_peak |= 1u << thread;
-        shared_sum_before_free(&g.sum, &g.parts[thread]);
+        if (!shared_sum_before_free(&g.sum, &g.parts[thread])) {
+            (void)shared_sum_send(&g.sum, &g.parts[thread]);
+        }
         g.notes_peak &= ~(1u << thread);
     }
     count(thread, -g_sizes[size]);

@@ -281,8 +281,8 @@ static void change_live(int64_t delta)
     raise(&g_file->batch_max, t_part.batch_bytes);
     raise(&g_file->threads_max, atomic_load(&g_file->sum.thread_count));
     t_inside++; // a handler would need a part of its own
-    if (delta < 0) {
-        shared_sum_before_free(&g_file->sum, &t_part);
+    if (delta < 0 && !shared_sum_before_free(&g_file->sum, &t_part)) {
+        (void)shared_sum_send(&g_file->sum, &t_part);
     }
     (void)shared_sum_add(&g_file->sum, &t_part, 0, delta);
     t_inside--;

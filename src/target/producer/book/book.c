@@ -3,7 +3,7 @@
 
 #include "base/minmax.h"
 #include "target/producer/book/block_records.h"
-#include "target/producer/book/book_cells.h"
+#include "target/producer/book/book_sum.h"
 #include "target/producer/words/row_numbers.h"
 
 static struct book_counter *counters_of(const struct lane_producer *p)
@@ -39,11 +39,6 @@ settle_block(struct process_words *words, const struct word_block *block, uint32
            (UNLIKELY(entries_are_used(words)) && entries_settle(words, block, before));
 }
 
-static struct words_share *share_of(const struct lane_producer *p)
-{
-    return p->words->file->shares + p->lane->process_index;
-}
-
 void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *rows)
 {
     p->words = words;
@@ -51,7 +46,7 @@ void book_begin(struct lane_producer *p, struct process_words *words, uint32_t *
     p->tiny_below = words->tiny_below;
     p->rows = rows;
     p->lane->keeps_book = 1;
-    words_share_add_thread(share_of(p));
+    words_share_add_thread(book_share(p));
     shared_sum_join(&p->session->sum, &p->lane->sum_part);
 }
 
@@ -90,22 +85,6 @@ void book_begin_tick(struct lane_producer *p, uint64_t time_ms)
     p->coarse_birth = birth_in_word(time_ms, WORDS_COARSE_BITS);
 }
 
-// Add the thread's part to the sum, and to what its process has there. Return the number of the
-// latest peak before that.
-static NOINLINE uint32_t send_part(struct lane_producer *p)
-{
-    words_share_add(share_of(p), p->lane->sum_part.unsent_bytes);
-    return shared_sum_send(&p->session->sum, &p->lane->sum_part).before_number;
-}
-
-// Do shared_sum_add.
-ALWAYS_INLINE uint32_t change_sum(struct lane_producer *p, uint32_t number, int64_t delta_bytes)
-{
-    struct sum_part *part = &p->lane->sum_part;
-    part->unsent_bytes += delta_bytes;
-    return shared_sum_may_keep(part) ? number : send_part(p);
-}
-
 void book_leave(const struct process_words *words, struct session_header *session, uint32_t slot)
 {
     if (!process_words_are_open(words)) {
@@ -131,9 +110,9 @@ void book_leave_image(const struct process_words *words,
 void book_end(struct lane_producer *p)
 {
     if (book_is_kept(p)) {
-        (void)send_part(p); // its value is in the sum
+        (void)book_send_part(p); // its value is in the sum
         shared_sum_release(&p->session->sum, &p->lane->sum_part);
-        shared_sum_leave(&p->session->sum, words_share_take_thread(share_of(p)));
+        shared_sum_leave(&p->session->sum, words_share_take_thread(book_share(p)));
     }
 }
 
@@ -273,7 +252,7 @@ static bool
 finish(struct lane_producer *p, struct book_counter *counter, uint64_t size_bytes, int32_t blocks)
 {
     const int64_t delta = blocks * (int64_t)size_bytes;
-    const uint32_t number = change_sum(p, counter->peak_number, delta);
+    const uint32_t number = book_change_sum(p, counter->peak_number, delta);
     if (UNLIKELY(number > counter->peak_number)) { // since then; only this event comes after it
         counter->before_bytes = counter->net_bytes - delta;
         counter->before_blocks = counter->net_blocks - blocks;
@@ -301,8 +280,8 @@ static bool send_chosen(struct lane_producer *p, const struct book_counter *one,
 static NOINLINE bool
 count_chosen(struct lane_producer *p, const struct word_block *block, uint64_t weight)
 {
-    const uint32_t peak_number =
-        change_sum(p, shared_sum_number(&p->session->sum), (int64_t)(weight * block->size_bytes));
+    const uint32_t peak_number = book_change_sum(p, shared_sum_number(&p->session->sum),
+                                                 (int64_t)(weight * block->size_bytes));
     struct book_counter one = {.row = block->row,
                                .peak_number = peak_number,
                                .sizes_used = 1,
@@ -319,9 +298,9 @@ static NOINLINE bool count_chosen_freed(struct lane_producer *p,
 {
     const uint64_t life_ms = p->now_ms > block->birth_ms ? p->now_ms - block->birth_ms : 0;
     const uint64_t cell = book_cell_with(0, block->size_bytes);
-    shared_sum_before_free(&p->session->sum, &p->lane->sum_part);
-    const uint32_t peak_number =
-        change_sum(p, shared_sum_number(&p->session->sum), -(int64_t)(weight * block->size_bytes));
+    book_before_free(p);
+    const uint32_t peak_number = book_change_sum(p, shared_sum_number(&p->session->sum),
+                                                 -(int64_t)(weight * block->size_bytes));
     struct book_counter one = {.row = block->row,
                                .peak_number = peak_number,
                                .lives_used = 1,
@@ -376,7 +355,7 @@ static bool count_freed(struct lane_producer *p, const struct word_block *block,
         return count_chosen_freed(p, block, weight, is_temporary);
     }
     uint32_t cohort;
-    shared_sum_before_free(&p->session->sum, &p->lane->sum_part);
+    book_before_free(p);
     struct book_counter *counter = counter_of(p, block->row);
     if (UNLIKELY(counter == NULL)) {
         return false;
@@ -531,7 +510,7 @@ bool book_send_all(struct lane_producer *p)
     if (p->lane->book.has_counted == 0) {
         return true;
     }
-    (void)send_part(p); // before the records, which may have the number of its peak
+    (void)book_send_part(p); // before the records, which may have the number of its peak
     uint64_t *used = p->lane->book.used;
     for (size_t i = 0; i < BOOK_COUNTERS / 64; i++) {
         for (; used[i] != 0; used[i] &= used[i] - 1) {
@@ -548,13 +527,21 @@ bool book_send_all(struct lane_producer *p)
 void book_recover(struct lane_producer *p)
 {
     const bool is_sent = p->pos >= p->lane->book.mark;
-    for (uint32_t i = 0; i < BOOK_COUNTERS; i++) {
-        struct book_counter *counter = counters_of(p) + i;
-        if (counter->row != 0) {
-            counter->row = counter->is_sending != 0 && is_sent ? 0 : counter->row;
-            counter->is_sending = 0;
-            p->lane->book.used[i / 64] |= (uint64_t)1 << i % 64;
+    struct sum_part *part = &p->lane->sum_part;
+    // No other counter is touched: a read would make the kernel provide its page.
+    for (uint32_t i = 0; i < BOOK_COUNTERS / 64; i++) {
+        for (uint64_t used = p->lane->book.used[i]; used != 0; used &= used - 1) {
+            struct book_counter *counter = counters_of(p) + (size_t)i * 64 + __builtin_ctzll(used);
+            if (counter->is_sending != 0) {
+                counter->row = is_sent ? 0 : counter->row;
+                counter->is_sending = 0;
+            }
         }
+    }
+    if (part->is_sending != 0) {
+        shared_sum_doubt(&p->session->sum, part);
+        part->unsent_bytes = 0;
+        part->is_sending = 0;
     }
     forget_latest(p);
 }

@@ -88,7 +88,8 @@ bool lane_turn(struct lane_producer *p, uint64_t clock)
 
 bool lane_flush(struct lane_producer *p)
 {
-    if (!take(p)) {
+    // The last pass takes what the thread has counted itself.
+    if (session_is_over(p->session) || !take(p)) {
         return false;
     }
     const bool is_sent = send_book(p);
@@ -99,7 +100,7 @@ bool lane_flush(struct lane_producer *p)
 bool lane_recover(struct lane_producer *p)
 {
     p->last_allocated = 0;
-    if (!take(p)) {
+    if (session_is_over(p->session) || !take(p)) {
         return false;
     }
     if (book_is_kept(p)) {
