@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "profile/model/process_lives.h"
 
-#include <stdbool.h>
-
 #include "base/compiler.h"
 #include "base/minmax.h"
 
@@ -48,6 +46,7 @@ enum err process_lives_init(struct process_lives *lives, const struct recording 
         const uint64_t slice = recording->slice_ms > 0 ? left_ms / recording->slice_ms : REC_NONE;
         lives->left_slices.items[i] =
             has_left && slice < recording->slice_count ? (uint32_t)slice : REC_NONE;
+        lives->some_leave = lives->some_leave || lives->left_slices.items[i] != REC_NONE;
     }
     return ERR_OK;
 }

@@ -14,6 +14,7 @@
 // Context: H; pure.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -23,6 +24,7 @@
 // A zeroed struct is valid for process_lives_release.
 struct process_lives {
     struct u32_vec left_slices; // by process; REC_NONE if it never leaves
+    bool some_leave;            // else all of them are REC_NONE
     uint32_t cell_step;         // in slices; at least 1
     uint32_t cohort_step;
 };

@@ -10,34 +10,43 @@
 struct bucket_table {
     const struct rec_bucket *buckets;
     size_t count;
+    const uint32_t *starts;    // of rows
     struct bucket_range range; // of the filter
 };
 
-static struct bucket_table table_of(const struct selection *selection, enum histogram_of of)
+// `starts` are filled, and must live as long as the table.
+static MUST_USE enum err table_of(const struct selection *selection,
+                                  enum histogram_of of,
+                                  struct u32_vec *starts,
+                                  struct bucket_table *out)
 {
     const struct recording *recording = &selection->profile->recording;
-    return of == HISTOGRAM_SIZES
-               ? (struct bucket_table){recording->size_buckets, recording->size_bucket_count,
-                                       selection->sizes}
-               : (struct bucket_table){recording->lifetime_buckets,
-                                       recording->lifetime_bucket_count, selection->lifetimes};
+    struct bucket_table table = {recording->size_buckets, recording->size_bucket_count, NULL,
+                                 selection->sizes};
+    if (of == HISTOGRAM_LIFETIMES) {
+        table = (struct bucket_table){recording->lifetime_buckets, recording->lifetime_bucket_count,
+                                      NULL, selection->lifetimes};
+    }
+    TRY(rec_row_starts(table.buckets, table.count, sizeof(table.buckets[0]), recording->row_count,
+                       starts));
+    table.starts = starts->items;
+    *out = table;
+    return ERR_OK;
 }
 
 // The buckets of one row that pass.
 static struct bucket_table buckets_of_row(struct bucket_table table, uint32_t row)
 {
-    size_t first =
-        rec_first_entry_of_row(table.buckets, table.count, sizeof(table.buckets[0]), row);
-    while (first < table.count && table.buckets[first].row == row &&
-           table.buckets[first].bucket < table.range.first) {
+    uint32_t first = table.starts[row];
+    const uint32_t last = table.starts[row + 1];
+    while (first < last && table.buckets[first].bucket < table.range.first) {
         first++;
     }
-    size_t end = first;
-    while (end < table.count && table.buckets[end].row == row &&
-           table.buckets[end].bucket < table.range.end) {
+    uint32_t end = first;
+    while (end < last && table.buckets[end].bucket < table.range.end) {
         end++;
     }
-    return (struct bucket_table){table.buckets + first, end - first, table.range};
+    return (struct bucket_table){table.buckets + first, end - first, NULL, table.range};
 }
 
 static void add_row(struct bucket_table table, uint32_t row, struct bucket_amount *amounts)
@@ -77,15 +86,16 @@ static void add_row_sizes(const struct recording *recording,
     }
 }
 
-static MUST_USE enum err
-add_sizes(const struct selection *selection, enum histogram_of of, struct histogram *histogram)
+static MUST_USE enum err add_sizes(const struct selection *selection,
+                                   enum histogram_of of,
+                                   struct bucket_table table,
+                                   struct histogram *histogram)
 {
     const struct recording *recording = &selection->profile->recording;
     struct sampled_sizes sums[REC_BUCKET_COUNT] = {0};
     const bool is_sampled = sampling_has_errors(recording);
     for (size_t i = 0; is_sampled && i < selection->rows.len; i++) {
-        add_row_sizes(recording, table_of(selection, of), selection->rows.items[i],
-                      of == HISTOGRAM_SIZES, sums);
+        add_row_sizes(recording, table, selection->rows.items[i], of == HISTOGRAM_SIZES, sums);
     }
     TRY(sampled_sizes_vec_resize(&histogram->sizes, histogram->total.len));
     for (size_t i = 0; i < histogram->sizes.len; i++) {
@@ -197,7 +207,9 @@ enum err histogram_build(const struct selection *selection,
                          size_t top_count,
                          struct histogram *out)
 {
-    struct bucket_table table = table_of(selection, of);
+    CLEANUP(u32_vec_release) struct u32_vec starts = {0};
+    struct bucket_table table;
+    TRY(table_of(selection, of, &starts, &table));
     CLEANUP(histogram_release) struct histogram histogram = {0};
     CLEANUP(ranked_group_vec_release) struct ranked_group_vec ranked = {0};
     struct bucket_amount total[REC_BUCKET_COUNT] = {0};
@@ -205,7 +217,7 @@ enum err histogram_build(const struct selection *selection,
     TRY(rank_groups(&histogram.groups, table, by_bytes, selection->cancel, total, &ranked));
     ranked.len = min_u64(ranked.len, top_count);
     TRY(fill_histogram(&histogram, table, total, &ranked));
-    TRY(add_sizes(selection, of, &histogram));
+    TRY(add_sizes(selection, of, table, &histogram));
     *out = TAKE(histogram);
     return ERR_OK;
 }
@@ -272,8 +284,12 @@ struct costs heat_cell_costs(const struct heat_cell *cell)
 
 enum err heat_map_build(const struct selection *selection, struct heat_cell_vec *out)
 {
-    struct bucket_table sizes = table_of(selection, HISTOGRAM_SIZES);
-    struct bucket_table lifetimes = table_of(selection, HISTOGRAM_LIFETIMES);
+    CLEANUP(u32_vec_release) struct u32_vec size_starts = {0};
+    CLEANUP(u32_vec_release) struct u32_vec lifetime_starts = {0};
+    struct bucket_table sizes;
+    struct bucket_table lifetimes;
+    TRY(table_of(selection, HISTOGRAM_SIZES, &size_starts, &sizes));
+    TRY(table_of(selection, HISTOGRAM_LIFETIMES, &lifetime_starts, &lifetimes));
     // All blocks of the row are distributed; those that do not pass are removed afterwards.
     sizes.range = lifetimes.range = (struct bucket_range){0, REC_BUCKET_COUNT};
     CLEANUP(heat_cell_vec_release) struct heat_cell_vec cells = {0};

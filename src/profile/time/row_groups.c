@@ -86,6 +86,9 @@ build(const struct selection *selection, enum row_group_by by, struct row_groups
     CLEANUP(u32_vec_release) struct u32_vec group_of = {0};
     TRY(number_rows(&groups, selection, by, &group_of));
     TRY(sort_rows(&groups, selection, &group_of));
+    const struct recording *recording = &selection->profile->recording;
+    TRY(rec_row_starts(recording->cells, recording->cell_count, sizeof(recording->cells[0]),
+                       recording->row_count, &groups.cell_starts));
     *out = TAKE(groups);
     return ERR_OK;
 }
@@ -93,7 +96,8 @@ build(const struct selection *selection, enum row_group_by by, struct row_groups
 static size_t bytes_of(const struct row_groups *groups)
 {
     return call_sites_bytes(&groups->sites) + row_group_vec_bytes(&groups->groups) +
-           u32_vec_bytes(&groups->rows) + u32_vec_bytes(&groups->row_first);
+           u32_vec_bytes(&groups->rows) + u32_vec_bytes(&groups->row_first) +
+           u32_vec_bytes(&groups->cell_starts);
 }
 
 #define DEFINE_KIND_BY(name, by)                                                        \
@@ -122,6 +126,7 @@ void row_groups_release(struct row_groups *groups)
     row_group_vec_release(&groups->groups);
     u32_vec_release(&groups->rows);
     u32_vec_release(&groups->row_first);
+    u32_vec_release(&groups->cell_starts);
 }
 
 uint32_t row_groups_location(const struct row_groups *groups, uint32_t group)
@@ -139,7 +144,9 @@ void row_groups_timeline(const struct row_groups *groups,
     }
     for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
         uint32_t row = groups->rows.items[i];
-        FOR_ENTRIES_OF_ROW (cell, recording->cells, recording->cell_count, row) {
+        const uint32_t *starts = &groups->cell_starts.items[row];
+        for (uint32_t at = starts[0]; at < starts[1]; at++) {
+            const struct rec_cell *cell = &recording->cells[at];
             timeline_point_add(&points[cell->slice], cell);
         }
         timeline_points_leave(points, groups->profile, row);

@@ -39,6 +39,7 @@ struct row_groups {
     struct row_group_vec groups;   // owned
     struct u32_vec rows;           // owned; by group
     struct u32_vec row_first;      // owned; groups + 1 entries
+    struct u32_vec cell_starts;    // owned; by row of the recording: its first cell
     bool is_lent;                  // all of this is borrowed from selection.kept
 };
 

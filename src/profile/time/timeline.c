@@ -18,6 +18,9 @@ void timeline_points_leave(struct timeline_point *points,
                            const struct profile *profile,
                            uint32_t row)
 {
+    if (!profile->lives.some_leave) {
+        return;
+    }
     const struct rec_row *r = &profile->recording.rows[row];
     const uint32_t process = profile_process_of_row(profile, row);
     const uint32_t left = process_lives_left_of_cells(&profile->lives, process);
