@@ -33,19 +33,20 @@ uint64_t memory_of_machine(void)
 }
 
 // A short run asks at its start and at its end, and the answer takes twenty system calls.
+// Either one may be seen first: then the old limit holds a second longer, or it is looked up again.
 static _Atomic uint64_t last_limit;
 static _Atomic uint64_t last_ns;
 
 uint64_t memory_limit_here(void)
 {
     const uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC_COARSE);
-    const uint64_t known = atomic_load(&last_limit);
-    if (known != 0 && now_ns - atomic_load(&last_ns) < NS_PER_S) {
+    const uint64_t known = atomic_load_explicit(&last_limit, memory_order_relaxed);
+    if (known != 0 && now_ns - atomic_load_explicit(&last_ns, memory_order_relaxed) < NS_PER_S) {
         return known;
     }
     const uint64_t limit =
         memory_limit_of("/proc/self/cgroup", "/sys/fs/cgroup", memory_of_machine());
-    atomic_store(&last_ns, now_ns);
-    atomic_store(&last_limit, limit);
+    atomic_store_explicit(&last_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&last_limit, limit, memory_order_relaxed);
     return limit;
 }
