@@ -60,7 +60,8 @@ static enum err begin_to_serve(void *context, struct err_info *info)
     return start_generation(serving, serving->options->token, &serving->now, info);
 }
 
-// Start another generation on the same socket.
+// Start another generation on the same socket. The old one accepts no more when this returns, so a
+// client that then hears of the reload gets the new certificate.
 static MUST_USE enum err
 reload_generation(struct serving *serving, struct generation **old, struct err_info *info)
 {
@@ -73,13 +74,13 @@ reload_generation(struct serving *serving, struct generation **old, struct err_i
     TRY(start_generation(serving, options->token != NULL ? &token : NULL, &next, info));
     *old = serving->now;
     serving->now = next;
+    generation_retire(*old);
     return ERR_OK;
 }
 
 // Let the answers under way end, then the connections of the old certificate and token.
-static void retire_generation(struct generation *old)
+static void end_generation(struct generation *old)
 {
-    generation_retire(old);
     clock_sleep_ns(RETIRE_S * NS_PER_S); // its signals are ignored
     generation_free(old);
 }
@@ -102,7 +103,7 @@ static void follow_recorder(void *context, int channel)
         result.code = err;
         side_process_reply(channel, &result);
         if (err == ERR_OK) {
-            retire_generation(old);
+            end_generation(old);
         }
     }
     listener_remove(serving->listener);
