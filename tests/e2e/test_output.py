@@ -4,12 +4,15 @@ messages when it cannot be written."""
 import os
 import pathlib
 import pwd
+import signal
 import stat
 import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from conversation import Conversation, ctl
+from waiting import DEADLINE_SECONDS
 
 NOBODY = pwd.getpwnam("nobody")
 
@@ -142,6 +145,93 @@ def test_a_recording_that_cannot_be_written_is_reported(tmp_path, words, status)
                   program=("/bin/sh", "-c", f"rm -r {folder}; exit 3"))
     assert done.returncode == status, done
     assert b"cannot" in done.stderr and str(folder).encode() in done.stderr
+
+
+def replace_by_a_link(output, target):
+    output.unlink()
+    output.symlink_to(target)
+
+
+REPLACED = {
+    "pipe": (lambda o: (o.unlink(), os.mkfifo(o)), "no regular file"),
+    "link to a pipe": (lambda o: (os.mkfifo(o.with_name("pipe")), replace_by_a_link(o, "pipe")), "no regular file"),
+    "device": (lambda o: replace_by_a_link(o, "/dev/null"), "no regular file"),
+    "descriptor": (lambda o: replace_by_a_link(o, "/proc/self/fd/1"), "no regular file"),
+    "folder": (lambda o: (o.unlink(), o.mkdir()), "Is a directory"),
+    "link to nowhere": (lambda o: replace_by_a_link(o, "missing/r.cairn"), "No such file"),
+    "moved folder": (lambda o: o.parent.rename(o.parent.with_name("elsewhere")), "No such file"),
+}
+
+
+@pytest.mark.parametrize("how", REPLACED)
+def test_an_output_that_is_replaced_in_mid_run_is_said_once(tmp_path, how):
+    """Neither a checkpoint nor the end waits for a reader, and SIGTERM ends the program as without cairn."""
+    replace, reason = REPLACED[how]
+    folder = tmp_path / "o"
+    folder.mkdir()
+    with Conversation(folder / "r.cairn", ["--checkpoint-interval", "0"]) as c:
+        c.do("a 3 100")
+        c.ctl("checkpoint")
+        replace(c.path)
+        for _ in range(2):
+            assert reason in ctl(c.process.pid, "checkpoint", status=1)
+        c.process.send_signal(signal.SIGTERM)
+        out, said = c.process.communicate(timeout=DEADLINE_SECONDS)
+        assert (c.process.returncode, out) == (-signal.SIGTERM, b"")
+    assert said.count(b"\n") == 1 and reason in said.decode(), said
+    assert said.endswith(b"the program continues, the file with its last checkpoint is not there any more\n"), said
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_an_output_that_is_a_pipe_at_the_end_is_said(tmp_path, is_strict):
+    """There was no checkpoint: the program itself makes the pipe."""
+    script = "rm -f r.cairn; mkfifo r.cairn; exit 3"
+    done = record(tmp_path, "-q", "-o", "r.cairn", "--checkpoint-interval", "0", *["--strict"] * is_strict,
+                  program=("/bin/sh", "-c", script))
+    assert done.returncode == (2 if is_strict else 3)
+    assert done.stderr == b"cairn: cannot write 'r.cairn': it is no regular file; no file has been written\n"
+
+
+def test_an_output_that_becomes_a_link_without_a_target_is_written_there(tmp_path):
+    """The link stays."""
+    with Conversation(tmp_path / "r.cairn", ["--checkpoint-interval", "0"]) as c:
+        c.do("a 3 100")
+        c.ctl("checkpoint")
+        replace_by_a_link(c.path, "other.cairn")
+        c.do("a 4 100")
+        c.end()
+    assert c.path.is_symlink() and Recording(tmp_path / "other.cairn", None).totals["allocations"] == 7
+
+
+@pytest.fixture(name="sealed")
+def sealed_folder(tmp_path):
+    """(folder, function that makes it read-only): by a mount, as no permission hinders root."""
+    def mount(*words):
+        return subprocess.run(["mount", *words, folder], check=False, capture_output=True, timeout=60).returncode == 0
+    folder = tmp_path / "o"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        yield folder, lambda: folder.chmod(0o500)
+        folder.chmod(0o700)
+    elif not mount("-t", "tmpfs", "tmpfs"):
+        pytest.skip("root may not mount here")
+    else:
+        yield folder, lambda: mount("-o", "remount,ro")
+        subprocess.run(["umount", "-l", folder], check=True, timeout=60)
+
+
+def test_a_folder_that_becomes_read_only_is_said_once(sealed):
+    folder, seal = sealed
+    with Conversation(folder / "r.cairn", ["--checkpoint-interval", "0"]) as c:
+        c.do("a 3 100")
+        c.ctl("checkpoint")
+        seal()
+        for _ in range(2):
+            assert "cannot create" in c.ctl("checkpoint", status=1)
+        _, said = c.process.communicate(b"q\n", timeout=DEADLINE_SECONDS)
+    assert (c.process.returncode, said.count(b"\n")) == (0, 1), said
+    assert said.endswith(b"the program continues, the file keeps its last checkpoint\n"), said
+    assert Recording(c.path, None).report["run"]["state"] == "running"
 
 
 def test_standard_output_is_the_programs(tmp_path):

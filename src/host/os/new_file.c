@@ -247,8 +247,11 @@ static MUST_USE enum err open_special(const char *path, int *out_fd, struct err_
     return *out_fd >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot write '%s'", path);
 }
 
-enum err
-replacement_begin(struct replacement *r, const char *path, mode_t mode, struct err_info *info)
+static MUST_USE enum err begin(struct replacement *r,
+                               const char *path,
+                               mode_t mode,
+                               bool may_be_special,
+                               struct err_info *info)
 {
     const mode_t created_mode = mode != FILE_MODE_BY_UMASK ? mode : 0666;
     CLEANUP(replacement_abandon) struct replacement fresh = {0};
@@ -259,6 +262,10 @@ replacement_begin(struct replacement *r, const char *path, mode_t mode, struct e
     }
     CLEANUP(fd_closep) int fd = -1;
     bool is_kept = is_special(fresh.path) || is_descriptor(fresh.path);
+    if (is_kept && !may_be_special) {
+        TRY(file_refuse_planted(fresh.path, info));
+        return err_set(info, ERR_INVALID, "cannot write '%s': it is no regular file", path);
+    }
     if (is_kept) {
         TRY(open_special(fresh.path, &fd, info));
     } else {
@@ -277,6 +284,20 @@ replacement_begin(struct replacement *r, const char *path, mode_t mode, struct e
     fd = -1; // the stream owns it now
     *r = TAKE(fresh);
     return ERR_OK;
+}
+
+enum err
+replacement_begin(struct replacement *r, const char *path, mode_t mode, struct err_info *info)
+{
+    return begin(r, path, mode, true, info);
+}
+
+enum err replacement_begin_regular(struct replacement *r,
+                                   const char *path,
+                                   mode_t mode,
+                                   struct err_info *info)
+{
+    return begin(r, path, mode, false, info);
 }
 
 void replacement_abandon(struct replacement *r)
@@ -333,7 +354,7 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
 enum err file_replace(const char *path, struct bytes data, struct err_info *info)
 {
     CLEANUP(replacement_abandon) struct replacement r = {0};
-    TRY(replacement_begin(&r, path, FILE_MODE_BY_UMASK, info));
+    TRY(replacement_begin_regular(&r, path, FILE_MODE_BY_UMASK, info));
     if (data.len > 0 && fwrite(data.data, 1, data.len, r.stream) != data.len) {
         return err_set_errno(info, errno, "cannot write '%s'", path);
     }

@@ -60,6 +60,13 @@ enum err
 replacement_begin(struct replacement *r, const char *path, mode_t mode, struct err_info *info)
     MUST_USE;
 
+// Begin to replace a file that will be read again: ERR_INVALID for what is not a regular file, such
+// as a pipe, whose opening may wait without end, or a device, which would keep nothing.
+enum err replacement_begin_regular(struct replacement *r,
+                                   const char *path,
+                                   mode_t mode,
+                                   struct err_info *info) MUST_USE;
+
 // Flush, with `durable` also fsync, rename and release `r`. Reports an earlier failed write (disk
 // full); the file at `path` is unchanged then.
 enum err replacement_commit(struct replacement *r, bool durable, struct err_info *info) MUST_USE;
@@ -67,7 +74,7 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
 // Remove the temporary file and release `r`. Does nothing after a commit.
 void replacement_abandon(struct replacement *r);
 
-// Replace the file at `path` by `data`, with the permissions of the umask.
+// Replace the regular file at `path` by `data`, with the permissions of the umask.
 enum err file_replace(const char *path, struct bytes data, struct err_info *info) MUST_USE;
 
 // Create an empty file, and open it so that everything is appended. It replaces an older one as a

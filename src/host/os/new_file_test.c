@@ -85,6 +85,15 @@ static void replacing_shows_the_old_or_the_new_content(void **state)
     assert_int_equal(unlink("f"), 0);
 }
 
+// Write through whatever is at the path, as an export does.
+static enum err write_to(const char *path, const char *text, struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement r = {0};
+    TRY(replacement_begin(&r, path, FILE_MODE_BY_UMASK, info));
+    assert_true(fputs(text, r.stream) >= 0);
+    return replacement_commit(&r, false, info);
+}
+
 static void what_is_no_file_is_written_to_as_it_is(void **state)
 {
     (void)state;
@@ -93,7 +102,7 @@ static void what_is_no_file_is_written_to_as_it_is(void **state)
     assert_int_equal(mkfifo("pipe", 0600), 0);
     int reader = open("pipe", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     assert_true(reader >= 0);
-    assert_int_equal(file_replace("pipe", bytes_of("text"), NULL), ERR_OK);
+    assert_int_equal(write_to("pipe", "text", NULL), ERR_OK);
     assert_int_equal(read(reader, got, sizeof(got)), 4);
     assert_string_equal(got, "text");
     assert_int_equal(stat("pipe", &status), 0);
@@ -197,6 +206,32 @@ static void a_strangers_link_is_not_followed_where_anybody_writes(void **state)
 }
 
 // The same for other files that wait there for a writer. A pipe of the user himself has a reader.
+// Without a reader, to open the pipe for writing would never end.
+static void a_file_that_is_read_again_must_be_a_regular_one(void **state)
+{
+    (void)state;
+    char link[32];
+    struct err_info info = {0};
+    CLEANUP(fd_closep) int fd = open("log", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    assert_int_equal(mkfifo("pipe", 0600) + symlink("pipe", "link") + mkdir("folder", 0700), 0);
+    const char *const paths[] = {"pipe", "link", "/dev/null", link, "folder"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct replacement r = {0};
+        const bool is_last = i + 1 == ARRAY_LEN(paths);
+        assert_int_equal(file_replace(paths[i], bytes_of("text"), &info),
+                         is_last ? ERR_IO : ERR_INVALID);
+        assert_non_null(strstr(info.text, paths[i]));
+        assert_non_null(strstr(info.text, is_last ? "Is a directory" : "it is no regular file"));
+        assert_true(is_last || replacement_begin_regular(&r, paths[i], FILE_MODE_PRIVATE, &info) ==
+                                   ERR_INVALID);
+        assert_null(r.stream);
+    }
+    assert_content("log", "");
+    assert_int_equal(group_folder_count("."), 4);
+    assert_int_equal(unlink("pipe") + unlink("link") + rmdir("folder") + unlink("log"), 0);
+}
+
 static void a_strangers_pipe_is_not_opened_where_anybody_writes(void **state)
 {
     (void)state;
@@ -206,13 +241,13 @@ static void a_strangers_pipe_is_not_opened_where_anybody_writes(void **state)
     assert_int_equal(mkdir("public", 0777) + chmod("public", 01777), 0);
     assert_int_equal(mkfifo("public/pipe", 0666) + mkdir("public/folder", 0777), 0);
     CLEANUP(fd_closep) int reader = open("public/pipe", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    assert_int_equal(file_replace("public/pipe", bytes_of("own"), &info), ERR_OK);
+    assert_int_equal(write_to("public/pipe", "own", &info), ERR_OK);
     assert_int_equal(file_refuse_planted("public/folder", &info), ERR_OK);
     if (is_root) {
         assert_int_equal(chown("public/pipe", 65534, 65534), 0);
         assert_int_equal(chown("public/folder", 65534, 65534), 0);
         fd_closep(&reader); // to open it would never end
-        assert_int_equal(file_replace("public/pipe", bytes_of("bad"), &info), ERR_PERMISSION);
+        assert_int_equal(write_to("public/pipe", "bad", &info), ERR_PERMISSION);
         assert_string_equal(info.text, "'public/pipe' is a pipe that another user has put there");
         assert_int_equal(file_create("public/pipe", FILE_MODE_PRIVATE, &fd, &info), ERR_PERMISSION);
         assert_int_equal(file_create_missing("public/pipe", FILE_MODE_PRIVATE, &info),
@@ -355,14 +390,14 @@ static void a_descriptor_is_written_to_and_no_file_is_replaced(void **state)
     assert_int_equal(write(log, "one ", 4), 4);
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", log);
     assert_int_equal(symlink(link, "out"), 0);
-    assert_int_equal(file_replace("out", bytes_of("two "), &info), ERR_OK);
+    assert_int_equal(write_to("out", "two ", &info), ERR_OK);
     (void)snprintf(link, sizeof(link), "/dev/fd/%d", log);
-    assert_int_equal(file_replace(link, bytes_of("three "), &info), ERR_OK);
+    assert_int_equal(write_to(link, "three ", &info), ERR_OK);
     assert_int_equal(write(log, "four", 4), 4);
     assert_content("log", "one two three four");
     assert_int_equal(close(log), 0);
     log = -1;
-    assert_int_not_equal(file_replace("out", bytes_of("five"), &info), ERR_OK); // it is closed
+    assert_int_not_equal(write_to("out", "five", &info), ERR_OK); // it is closed
     struct stat status;
     assert_int_equal(lstat("out", &status), 0);
     assert_true(S_ISLNK(status.st_mode));
@@ -424,6 +459,7 @@ int main(void)
         cmocka_unit_test(a_mode_that_is_asked_for_holds_whatever_the_umask),
         cmocka_unit_test(under_sudo_a_file_is_who_called_its),
         cmocka_unit_test(a_strangers_link_is_not_followed_where_anybody_writes),
+        cmocka_unit_test(a_file_that_is_read_again_must_be_a_regular_one),
         cmocka_unit_test(a_strangers_pipe_is_not_opened_where_anybody_writes),
         cmocka_unit_test(what_is_obeyed_is_no_strangers_where_anybody_writes),
         cmocka_unit_test(a_created_file_takes_a_place_and_no_content),

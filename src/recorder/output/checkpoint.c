@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,6 +197,11 @@ checkpoint_finish(struct checkpoint *checkpoint, int grace_ms, uint64_t now_ms)
 
 const char *checkpoint_what_stays(const struct checkpoint *checkpoint)
 {
-    return checkpoint->written_count > 0 ? "the file keeps its last checkpoint"
-                                         : "no file has been written";
+    struct stat status;
+    if (checkpoint->written_count == 0) {
+        return "no file has been written";
+    }
+    return stat(checkpoint->path, &status) == 0 && S_ISREG(status.st_mode)
+               ? "the file keeps its last checkpoint"
+               : "the file with its last checkpoint is not there any more";
 }

@@ -59,7 +59,7 @@ enum err rotation_init(struct rotation *rotation,
 {
     struct stat status;
     *rotation = (struct rotation){.options = *options, .path = path, .next_ms = options->every_ms};
-    if (!rotation_is_wanted(options) || lstat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+    if (!rotation_is_wanted(options) || stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
         status.st_nlink > 1) {
         return ERR_OK;
     }
@@ -269,7 +269,9 @@ link_file(struct rotation *rotation, const struct stamp *stamp, struct err_info 
         }
         strbuf_append_text(&rotation->kept, rotation->path + len);
         TRY(strbuf_result(&rotation->kept));
-        if (link(rotation->path, strbuf_text(&rotation->kept)) == 0) {
+        // A link to the recording is replaced behind, so a second link to it would keep nothing.
+        if (linkat(AT_FDCWD, rotation->path, AT_FDCWD, strbuf_text(&rotation->kept),
+                   AT_SYMLINK_FOLLOW) == 0) {
             return ERR_OK;
         }
         if (errno != EEXIST) {

@@ -121,6 +121,32 @@ static void states_are_due_by_the_growth_of_the_file(void **state)
     leave(&place);
 }
 
+// A checkpoint replaces what the link leads to.
+static void the_file_behind_a_link_is_kept(void **state)
+{
+    (void)state;
+    const struct place place = enter();
+    write_file(&place, "real", "a killed run");
+    assert_int_equal(symlink("real", place.path), 0);
+    struct rotation rotation =
+        begin(&place, (struct rotation_options){.every_ms = HOUR_MS, .keep_ms = DAY_MS});
+    assert_int_equal(count_files(&place, false), 3);
+    for (unsigned i = 0; i < 2; i++) {
+        char content[8] = "";
+        struct stat status;
+        write_file(&place, "real", i == 0 ? "first" : "second");
+        keep(&rotation, i * HOUR_MS);
+        write_file(&place, "real", "later");
+        assert_int_equal(lstat(strbuf_text(&rotation.kept), &status), 0);
+        assert_true(S_ISREG(status.st_mode));
+        CLEANUP(fd_closep) int fd = open(strbuf_text(&rotation.kept), O_RDONLY | O_CLOEXEC);
+        assert_int_equal(read(fd, content, sizeof(content) - 1), sizeof(content) - 1);
+        assert_string_equal(content, i == 0 ? "first" : "second");
+    }
+    rotation_release(&rotation);
+    leave(&place);
+}
+
 // The recorder's part: a checkpoint ends after three intervals, and the next one that is asked for
 // begins then.
 static void states_are_kept_if_checkpoints_take_longer_than_the_interval(void **state)
@@ -412,6 +438,7 @@ int main(void)
         cmocka_unit_test(a_folder_that_cannot_be_pruned_is_reported),
         cmocka_unit_test(a_kept_file_stays_as_it_was),
         cmocka_unit_test(states_are_due_by_the_growth_of_the_file),
+        cmocka_unit_test(the_file_behind_a_link_is_kept),
         cmocka_unit_test(states_are_kept_if_checkpoints_take_longer_than_the_interval),
         cmocka_unit_test(a_week_stays_within_its_bounds),
         cmocka_unit_test(a_week_of_runs_stays_within_its_bounds),

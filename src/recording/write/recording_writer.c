@@ -368,7 +368,7 @@ enum err recording_write(const struct recording *recording,
     CLEANUP(recording_writer_release) struct recording_writer w = {0};
     const mode_t mode =
         options != NULL && options->mode != 0 ? options->mode : (mode_t)FILE_MODE_PRIVATE;
-    TRY(replacement_begin(&file, path, mode, info));
+    TRY(replacement_begin_regular(&file, path, mode, info));
     TRY(recording_writer_init(&w, fileno(file.stream), path, options, info));
     TRY(recording_writer_snapshot(&w, recording, info));
     TRY(recording_writer_finish(&w, info));
@@ -417,7 +417,7 @@ enum err recording_rewrite(const char *path,
     CLEANUP(replacement_abandon) struct replacement file = {0};
     CLEANUP(recording_writer_release) struct recording_writer w = {0};
     const struct recording_write_options options = {.generation = generation};
-    TRY(replacement_begin(&file, path, FILE_MODE_PRIVATE, info));
+    TRY(replacement_begin_regular(&file, path, FILE_MODE_PRIVATE, info));
     keep_mode_and_owner(fd, fileno(file.stream));
     TRY(recording_writer_init(&w, fileno(file.stream), path, &options, info));
     TRY(copy_chunks(&source, &w, info));
