@@ -142,17 +142,23 @@ static void look_whether_ended(const struct recorder_state *s,
     }
 }
 
+// End the process in the recording if it has not joined, once the drain has heard of all that have.
+// The one that the user chose stays in the list for good.
 static enum err leave_ended(struct recorder_state *s, uint64_t now_ms)
 {
     for (size_t i = 0; i < s->attached.len;) {
         struct attached_process *process = s->attached.items + i;
         look_whether_ended(s, process, now_ms);
-        if ((!process->is_followed && !process->has_joined) || !process->has_ended ||
-            process->search != NULL || process->end_rounds++ < END_ROUNDS) {
+        const bool is_over = process->has_ended && process->search == NULL &&
+                             process->end_rounds <= END_ROUNDS &&
+                             process->end_rounds++ == END_ROUNDS;
+        if (is_over) {
+            TRY(forget(s, process->attach->inject.target.pid, process->alive_ms, process->dead_ms));
+        }
+        if (!is_over || (!process->is_followed && !process->has_joined)) {
             i++;
             continue;
         }
-        TRY(forget(s, process->attach->inject.target.pid, process->alive_ms, process->dead_ms));
         attach_release(process->attach);
         free(process->attach);
         fd_closep(&process->pidfd);
