@@ -108,7 +108,7 @@ def test_one_process_that_was_killed_has_one_thread(tmp_path):
 
 @pytest.mark.parametrize("command", ["ldd /bin/true", "LD_TRACE_LOADED_OBJECTS=1 /bin/true", "$LOADER --list /bin/true"])
 def test_a_loader_that_only_lists_libraries_was_not_killed(tmp_path, command):
-    loader = next(str(path) for path in pathlib.Path("/lib64").glob("ld-linux*"))
+    loader = next(str(path) for folder in ("/lib64", "/lib") for path in pathlib.Path(folder).glob("ld-linux-*"))
     run = subprocess.run([CAIRN, "record", "-o", tmp_path / "list.cairn", "--", "bash", "-c", f"({command}); :"],
                          capture_output=True, text=True, env=environment({"LOADER": loader}), timeout=60, check=True)
     assert "libc.so.6" in run.stdout

@@ -29,7 +29,7 @@ top=$(realpath "$(dirname "$0")/../..")
 machine=$build/machine
 here=$top/tests/machines/aarch64
 packages="linux-image-cloud-arm64 libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 libgoogle-perftools4 musl clang-14 ripgrep
-    gcc libc6-dev curl openssl make nodejs    busybox-static bash coreutils dash findutils gawk grep gzip hostname mount
+    gcc g++ clang musl-tools libc6-dev zstd curl openssl make nodejs busybox-static bash coreutils dash findutils gawk grep gzip hostname mount
     ncurses-base procps sed tar util-linux python3 python3-pytest python3-pyte cmake gdb binutils strace libc-bin libc6-dbg
     libatomic1 libcmocka0 libdw1 libelf1 libcurl4 libmicrohttpd12 libdebuginfod1 libsqlite3-0 libpcre2-8-0 libjansson4 libxxhash0
     libzstd1 zlib1g libstdc++6"
@@ -87,6 +87,7 @@ make_root() {
     rm -rf "$root" "$machine/root.img"
     cp -a "$machine/debian" "$root"
     copy_trees
+    ln -sf gcc "$root/usr/bin/cc" # a package's script would do so
     mkdir -p "$root/machine"
     cp "$here/run" "$here"/entries* "$here/left_out" "$root/machine"
     printf '%s\n' ${ENTRIES:-} >"$root/machine/entries_chosen"
