@@ -9,6 +9,8 @@
 // Context: H; pure.
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "host/text/strbuf.h"
 
@@ -25,9 +27,12 @@ struct push_origin {
 // Check a label of the user, NAME=VALUE. ERR_INVALID with a sentence.
 enum err push_label_check(const char *label, struct err_info *info) MUST_USE;
 
+// Return whether two labels that have passed push_label_check have one name.
+bool push_labels_are_one(const char *label, const char *other);
+
 // Append the name with its labels. `labels` have passed push_label_check; service_name=NAME is the
-// name before the braces, by default the file name of the program. A character that the syntax
-// cannot express becomes '_'. ERR_NO_MEMORY.
+// name before the braces, by default the file name of the program. A character that Pyroscope
+// refuses there becomes '_', and so does a byte that is not UTF-8. ERR_NO_MEMORY.
 enum err push_labels_write(const char *const *labels,
                            size_t count,
                            const struct push_origin *origin,

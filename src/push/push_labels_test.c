@@ -42,6 +42,9 @@ static void test_names(void **state)
         {{"service_name=api"}, {"server", "", "", ""}, "api"},
         {{"host=mine", "pod=x"}, {"server", "n", "", ""}, "server{host=mine,pod=x}"},
         {{NULL}, {"a b{c}", "x=y,z", "", ""}, "a_b_c_{host=x_y_z}"},
+        {{NULL}, {"/usr/bin/g++", "n\xe9", "", ""}, "g__{host=n_}"},
+        {{NULL}, {"x86_64-g.1", "\xc3\xa9", "", ""}, "x86_64-g.1{host=\xc3\xa9}"},
+        {{NULL}, {"caf\xc3\xa9@2", "", "", ""}, "caf___2"},
         {{NULL}, {"a", "", "", "0::/docker/" ID "\n"}, "a{container_id=" ID "}"},
         {{NULL}, {"a", "", "", "0::/system.slice/docker-" ID ".scope\n"}, "a{container_id=" ID "}"},
         {{NULL},
@@ -67,7 +70,8 @@ static void test_names(void **state)
          {"a", "", "", ID "/pod" UID},
          "a{pod_uid=mine,container_id=mine}"},
         {{"hos=x", "host2=y"}, {"a", "n", "", ""}, "a{hos=x,host2=y,host=n}"},
-        {{NULL}, {"a", LETTERS "abc", "", ""}, "a{host=" LETTERS "ab}"}, // 256 bytes
+        {{NULL}, {"a", LETTERS "abc", "", ""}, "a{host=" LETTERS "ab}"},      // 256 bytes
+        {{NULL}, {"a", LETTERS "a\xc3\xa9", "", ""}, "a{host=" LETTERS "a}"}, // no half character
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -92,15 +96,28 @@ static void test_labels(void **state)
         const char *label;
         bool is_good;
     } cases[] = {
-        {"env=prod", true},        {"a_1=x.y/z:1-2", true},
-        {"_a=\xc3\xa4", true},     {"env", false},
-        {"env=", false},           {"=x", false},
-        {"1a=x", false},           {"a-b=x", false},
-        {"a=x y", false},          {"a=x,b=y", false},
-        {"a={}", false},           {"a=\"x\"", false},
-        {"a=x\ny", false},         {"", false},
+        {"env=prod", true},
+        {"a_1=x.y/z:1-2", true},
+        {"_a=\xc3\xa4", true},
+        {"env", false},
+        {"env=", false},
+        {"=x", false},
+        {"1a=x", false},
+        {"a-b=x", false},
+        {"a=x y", false},
+        {"a=x,b=y", false},
+        {"a={}", false},
+        {"a=\"x\"", false},
+        {"a=x\ny", false},
+        {"", false},
         {"b=" LETTERS, true}, // 256 bytes
         {"b=" LETTERS "a", false},
+        {"a=\xe9", false},
+        {"__name__=x", false},
+        {"service_name=g++", false},
+        {"service_name=a-b/c.d_1", true},
+        {"service_names=g++", true},
+        {"service_nam=g++", true},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -110,6 +127,14 @@ static void test_labels(void **state)
             fail_msg("'%s': status %d", cases[i].label, (int)err);
         }
     }
+}
+
+static void labels_of_one_name_are_told(void **state)
+{
+    (void)state;
+    assert_true(push_labels_are_one("a=1", "a=2"));
+    assert_false(push_labels_are_one("a=1", "ab=1"));
+    assert_false(push_labels_are_one("ab=1", "a=1"));
 }
 
 static void a_process_has_its_own_labels(void **state)
@@ -132,8 +157,8 @@ static void a_process_has_its_own_labels(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
-                                       cmocka_unit_test(a_process_has_its_own_labels),
-                                       cmocka_unit_test(test_labels)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names), cmocka_unit_test(a_process_has_its_own_labels),
+        cmocka_unit_test(labels_of_one_name_are_told), cmocka_unit_test(test_labels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

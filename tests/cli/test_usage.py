@@ -59,7 +59,11 @@ REFUSED = [
      "--push-interval, --push-timeout: the shortest time is 100ms"),
     ("record --push http://127.0.0.1:1/?x /bin/true", "--push: the URL must have no query"),
     ("record --push http://127.0.0.1:1/#x /bin/true", "--push: the URL must have no query"),
-    ("record --push http://127.0.0.1:1 " + "--label a=b " * 33 + "/bin/true", "--label: at most 32 labels"),
+    ("record --push http://127.0.0.1:1 " + "--label a=b " * 17 + "/bin/true", "--label: at most 16 labels"),
+    ("record --push http://127.0.0.1:1 --label a=b --label ab=c --label a=d /bin/true", "'a=d' names a label a second time"),
+    ("record --push http://127.0.0.1:1 --label __name__=x /bin/true", "names that begin with '__' are the collector's own"),
+    ("record --push http://127.0.0.1:1 --label service_name=g++ /bin/true", "has letters, digits and _-./ only"),
+    ("record --push http://127.0.0.1:1 --label a=" + "b" * 255 + " /bin/true", "has more than 256 bytes"),
     ("record --output", "--output needs a value"),
     ("record -o", "-o needs a value"),
     ("record --output= /bin/true", "-o, --output: the name is empty"),
@@ -177,7 +181,7 @@ def test_refused(file, tmp_path, words, message):
 @pytest.mark.parametrize("options", [
     "--sample=16", "--sample=64MiB", "--rotate 1s", "--rotate 1B", "--rotate 1h --keep 1d -o x.cairn",
     "--rotate 512M --max-disk 1G -o x%h.cairn", "--mode 666", "--max-memory 64MiB",
-    "--push http://127.0.0.1:1 --push-interval 100ms --push-timeout 100ms " + "--label a=b " * 32,
+    "--push http://127.0.0.1:1 --push-interval 100ms --push-timeout 100ms " + "".join(f"--label a{i}=b " for i in range(16)),
 ])
 def test_accepted_before_the_program_is_missed(tmp_path, options):
     run = cairn("record", *options.split(), "./missing", cwd=tmp_path)

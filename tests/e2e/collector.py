@@ -59,6 +59,10 @@ class Request:
         name, _, rest = self.query["name"].partition("{")
         return name, dict(word.split("=") for word in rest.rstrip("}").split(",") if word)
 
+    @property
+    def label_names(self):
+        return re.findall(r"[{,]([^=]*)=", self.query["name"])
+
     def sums(self, folder):
         """The sums of the sample types, as `go tool pprof` reads them."""
         path = folder / "pushed.pb.gz"
@@ -78,7 +82,8 @@ class Request:
 class Limits:
     """What a server takes. The defaults are those of Pyroscope (pkg/validation/limits.go: MaxProfileSizeBytes,
     MaxProfileStacktraceSamples, MaxProfileStacktraceDepth, MaxLabelNamesPerSeries, MaxLabelValueLength), which its
-    distributor answers with 400."""
+    distributor answers with 400; as its parser of labels does for a name of the service with other characters. Of the
+    labels six are its own."""
 
     def __init__(self, unpacked=4 << 20, samples=16000, depth=1000, labels=30, value=2048):
         self.unpacked, self.samples, self.depth, self.labels, self.value = unpacked, samples, depth, labels, value
@@ -88,9 +93,12 @@ class Limits:
         samples = [content for field, content in fields(profile) if field == 2]
         depths = [sum(byte < 0x80 for byte in content) for sample in samples
                   for field, content in fields(sample) if field == 1]
-        labels = request.labels[1]
+        name, labels = request.labels
+        names = request.label_names
+        if not re.fullmatch(r"[\w./-]+", name, re.A) or len(set(names)) != len(names) or "__name__" in names:
+            return False
         return (len(profile) <= self.unpacked and len(samples) <= self.samples and max(depths, default=0) <= self.depth
-                and len(labels) <= self.labels and all(len(value) <= self.value for value in labels.values()))
+                and len(labels) + 6 <= self.labels and all(len(value) <= self.value for value in labels.values()))
 
 
 def fields(message):

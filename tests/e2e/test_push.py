@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -94,6 +95,24 @@ def test_the_last_profile_of_a_short_run_is_sent(scratch):
     (request,) = collector.accepted
     assert request.labels[0] == "api" and request.path == "/prefix/ingest"
     assert_allocated([request], Recording(scratch / "c.cairn", run), scratch)
+
+
+@pytest.mark.parametrize("name", [b"g++", b"caf\xe9 @2", b"x" * 200 + b"/" + b"\xc3\xa9" * 100],
+                         ids=["plus", "latin", "long"])
+def test_a_program_of_any_name_and_many_labels_are_taken(scratch, name):
+    """Pyroscope refuses all profiles of a service whose name has other characters than letters, digits and _-./"""
+    program = os.fsencode(scratch) + b"/" + name
+    os.makedirs(os.path.dirname(program), exist_ok=True)
+    shutil.copy("/usr/bin/true", program)
+    labels = [f"--label=l{number}=é" for number in range(16)]
+    with Collector() as collector:
+        run = subprocess.run([CAIRN, "record", "-q", "--push", collector.url, "--push-timeout", "60s", *labels, "-o",
+                              scratch / "c.cairn", "--", program], capture_output=True, env=environment(), check=False,
+                             timeout=DEADLINE_SECONDS)
+    assert run.returncode == 0 and run.stderr == b"", run.stderr
+    (request,) = collector.accepted
+    assert len(request.label_names) >= 18 and "\ufffd" not in request.query["name"]
+    assert Decoded(request.form["profile"]).strings
 
 
 def test_blocks_of_processes_that_have_ended_are_not_in_use(scratch):

@@ -84,7 +84,7 @@ enum err record_listen_start(const struct listen_settings *settings,
 }
 
 enum {
-    LABELS_MAX = 32,
+    LABELS_MAX = 16, // with those of cairn and its own Pyroscope takes 30
     INTERVAL_MIN_MS = 100,
 };
 
@@ -95,6 +95,19 @@ void push_inputs_release(struct push_inputs *inputs)
     free(inputs->credentials);
     free(inputs->labels);
     *inputs = (struct push_inputs){0};
+}
+
+// Check that no label before `last` has its name: of two the collector would keep one.
+static MUST_USE enum err
+check_name_is_new(const char *const *labels, size_t last, struct err_info *info)
+{
+    for (size_t i = 0; i < last; i++) {
+        if (push_labels_are_one(labels[i], labels[last])) {
+            return err_set(info, ERR_INVALID, "--label: '%.80s' names a label a second time",
+                           labels[last]);
+        }
+    }
+    return ERR_OK;
 }
 
 static MUST_USE enum err
@@ -110,6 +123,7 @@ check_labels(const struct option_word_vec *labels, struct push_inputs *out, stru
     for (size_t i = 0; i < labels->len; i++) {
         TRY(push_label_check(labels->items[i].text, info));
         out->labels[i] = labels->items[i].text;
+        TRY(check_name_is_new(out->labels, i, info));
     }
     return ERR_OK;
 }
