@@ -171,9 +171,9 @@ static void append_bounds(const struct summary *summary,
                           enum budget_verdict verdict,
                           struct strbuf *out)
 {
-    const uint64_t range_bytes = figure->at_most - figure->at_least;
     const uint64_t flight_bytes = summary_peak_flight_bytes(summary);
-    if (verdict == BUDGET_UNCERTAIN || summary_peak_has_share(summary, range_bytes)) {
+    if (verdict == BUDGET_UNCERTAIN ||
+        summary_has_wide_peak(summary, figure->at_least, figure->at_most)) {
         strbuf_printf(out, ", at least %s", format_bytes(figure->at_least).text);
         strbuf_printf(out, ", at most %s", format_bytes(figure->at_most).text);
     }

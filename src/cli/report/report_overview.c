@@ -128,9 +128,9 @@ static bool print_unknown(const struct report *report, FILE *out, const char *na
 static void append_bounds(const struct report *report, struct strbuf *out)
 {
     const struct summary *summary = &report->summary;
-    const bool is_wide =
-        !report_is_screen(report->options) ||
-        summary_peak_has_share(summary, summary->peak_below_bytes + summary->peak_error_bytes);
+    const bool is_wide = !report_is_screen(report->options) ||
+                         summary_has_wide_peak(summary, summary_peak_at_least(summary),
+                                               summary_peak_at_most(summary));
     if (is_wide && summary->peak_below_bytes > 0) {
         strbuf_printf(out, ", at least %s", format_count(summary_peak_at_least(summary)).text);
     }

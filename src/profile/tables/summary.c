@@ -161,6 +161,14 @@ bool summary_peak_has_share(const struct summary *summary, uint64_t part_bytes)
     return part_bytes > 0 && part_bytes >= summary->costs.values[COST_PEAK_BYTES] / least_part;
 }
 
+bool summary_has_wide_peak(const struct summary *summary, uint64_t at_least, uint64_t at_most)
+{
+    const uint64_t bytes = summary->costs.values[COST_PEAK_BYTES];
+    const uint64_t below = excess_u64(bytes, at_least);
+    const uint64_t above = excess_u64(at_most, bytes);
+    return summary_peak_has_share(summary, max_u64(below, above));
+}
+
 bool summary_has_wide_rss(const struct summary *summary)
 {
     const uint64_t least_part = 100;

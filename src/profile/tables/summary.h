@@ -54,6 +54,9 @@ uint64_t summary_peak_flight_bytes(const struct summary *summary);
 // Whether `part_bytes` are at least a hundredth of the peak, and so worth a sentence.
 bool summary_peak_has_share(const struct summary *summary, uint64_t part_bytes);
 
+// Whether the peak may be lower or higher by a hundredth, and its bounds worth to be shown.
+bool summary_has_wide_peak(const struct summary *summary, uint64_t at_least, uint64_t at_most);
+
 // Whether the highest RSS may be higher by a hundredth: processes got shared pages while cairn
 // looked at one after the other.
 bool summary_has_wide_rss(const struct summary *summary);
