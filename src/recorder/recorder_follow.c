@@ -328,6 +328,27 @@ uint32_t recorder_follow_running(const struct recorder_state *s)
     return running;
 }
 
+static bool is_living(pid_t pid)
+{
+    const char state = proc_file_state(pid);
+    return state != 'X' && state != 'Z';
+}
+
+uint32_t recorder_follow_living(const struct recorder_state *s)
+{
+    uint32_t living = recorder_follow_running(s);
+    for (size_t i = 0; i < s->follow.items.len; i++) {
+        const struct followed_exec *item = s->follow.items.items[i];
+        // The thread sets start.pid until HELD. An exec of another thread ends the first one.
+        const bool has_begun = exec_follow_stage(item) >= FOLLOW_HELD;
+        const bool lives = has_begun
+                               ? is_living(item->start.pid)
+                               : is_living(item->wanted.thread) || is_living(item->wanted.exec.pid);
+        living -= !lives;
+    }
+    return living;
+}
+
 enum err recorder_follow_end(struct recorder_state *s)
 {
     const uint64_t now_ms = session_clock_now(&s->clock);

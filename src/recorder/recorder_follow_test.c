@@ -162,6 +162,29 @@ add_item(struct fixture *f, pid_t pid, enum follow_stage stage, uint32_t place)
     return item;
 }
 
+// The thread of a process that has ended keeps the recording, but nothing of it runs.
+static void a_thread_of_an_ended_process_is_no_running_process(void **state)
+{
+    (void)state;
+    static const enum follow_stage stages[] = {FOLLOW_QUEUED, FOLLOW_RUNNING, FOLLOW_HELD,
+                                               FOLLOW_OVER};
+    for (size_t i = 0; i < ARRAY_LEN(stages); i++) {
+        struct fixture f;
+        set_up(&f, SESSION_FOLLOW_EXECS);
+        const pid_t child = sleeping_child();
+        struct followed_exec *item = add_item(&f, child, stages[i], 2);
+        item->start.pid = stages[i] >= FOLLOW_HELD ? child : 0;
+        assert_int_equal(recorder_follow_living(f.s), 1);
+        end_child(child);
+        assert_int_equal(recorder_follow_living(f.s), 0);
+        assert_int_equal(recorder_follow_running(f.s), 1);
+        add_process(&f, getpid())->is_followed = true;
+        assert_int_equal(recorder_follow_living(f.s), 1);
+        atomic_store(&item->stage, FOLLOW_OVER);
+        tear_down(&f);
+    }
+}
+
 // A held program is in the recording before it begins, in place of the one that its process had.
 static void a_held_program_replaces_the_former_one(void **state)
 {
@@ -277,6 +300,7 @@ int main(void)
         cmocka_unit_test(execs_are_followed_if_the_session_says_so),
         cmocka_unit_test(followed_programs_keep_the_recording),
         cmocka_unit_test(programs_that_have_ended_leave_the_list),
+        cmocka_unit_test(a_thread_of_an_ended_process_is_no_running_process),
         cmocka_unit_test(a_held_program_replaces_the_former_one),
         cmocka_unit_test(an_ended_process_is_not_replaced),
         cmocka_unit_test(what_could_not_be_followed_is_unrecorded),

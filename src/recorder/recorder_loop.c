@@ -218,7 +218,7 @@ static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t 
 
 static void say_others(struct recorder_state *s, uint64_t count, uint64_t now_ms)
 {
-    if (!s->has_said_others && now_ms >= s->said_after_ms) {
+    if (count > 0 && !s->has_said_others && now_ms >= s->said_after_ms) {
         s->has_said_others = true;
         recorder_log(s,
                      "the program has ended, but %s still running; recording continues until the "
@@ -251,7 +251,7 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
         s->next_stranger_check_ms = now_ms + STRANGER_CHECK_MS;
         drain_find_strangers(&s->drain, recorder_may_map, s);
     }
-    say_others(s, max_u64(s->drain.process_count, followed), now_ms);
+    say_others(s, max_u64(s->drain.process_count, recorder_follow_living(s)), now_ms);
     return false;
 }
 

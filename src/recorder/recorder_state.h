@@ -267,6 +267,8 @@ void recorder_follow_note_image(struct recorder_state *s,
                                 uint64_t image,
                                 uint64_t now_ms);
 uint32_t recorder_follow_running(const struct recorder_state *s);
+// The same without the threads that have not yet left a process which has ended.
+uint32_t recorder_follow_living(const struct recorder_state *s);
 enum err recorder_follow_end(struct recorder_state *s) MUST_USE;
 
 // Say why a process is left out, and note it in the recording.

@@ -39,6 +39,22 @@ def test_the_order_is_file_variable_command_line(path, home):
     assert lines(path, "--no-config", more={**more, "CAIRN_OPTIONS": "--limit=6"}) == 9
 
 
+@pytest.mark.parametrize("project, user, variable", [
+    ("[report]\nx = 1\n", "", ""), ("[record]\nx = 1\n", "", ""), ("x = [\n", "", ""),
+    ("", "[check]\nlimit-x = 1\n", ""), ("", "", "--x"),
+])
+def test_check_without_config_reads_nothing_of_any_file(path, home, tmp_path, project, user, variable):
+    """Each of these is a mistake, so that what is read is said."""
+    more = {**home(user), "CAIRN_OPTIONS": variable}
+    (tmp_path / "cairn.toml").write_text(project)
+    for what in ([path], ["--", "/bin/true"]):
+        words = ["check", "--max-peak", "1GiB", *what]
+        is_read = what[0] == "--" or "[record]" not in project
+        assert cairn(*words, more=more, cwd=tmp_path).returncode == (2 if is_read else 0), what
+        run = cairn("check", "--no-config", *words[1:], more=more, cwd=tmp_path)
+        assert (run.returncode, run.stderr) == (0, b""), (what, run.stderr)
+
+
 def test_an_entry_before_the_tables_is_for_all_commands_with_it(path, home):
     more = home("limit = 3\nto = 'folded'\n")
     assert lines(path, more=more) == 3

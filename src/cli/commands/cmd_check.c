@@ -68,7 +68,8 @@ static const struct option_spec specs[] = {
     OPTION(0, "per", TEXT, "second|N|OLD:NEW", FIELD(per), "with --baseline: as for cairn diff"),
     OPTION(0, "config", NAME, "FILE", FIELD(config),
            "also read budgets from FILE (default: cairn.toml, if it exists)"),
-    OPTION(0, "no-config", FLAG, NULL, FIELD(no_config), "do not read cairn.toml"),
+    OPTION(0, "no-config", FLAG, NULL, FIELD(no_config),
+           "nothing from cairn.toml, config.toml and CAIRN_OPTIONS"),
     OPTION('o', "output", NAME, "FILE", FIELD(output),
            "keep the recording of PROGRAM as FILE; patterns as for 'cairn record -o'"),
     OPTION(0, "allow-failure", FLAG, NULL, FIELD(is_failure_allowed),
@@ -207,8 +208,10 @@ static int check_program(char **argv,
 
 static int run(void *context, int count, char **operands)
 {
-    const struct check_fields *fields = context;
+    struct check_fields *fields = context;
     struct err_info info = {0};
+    fields->names.ignores_settings = fields->no_config;
+    fields->recording.ignores_settings = fields->no_config;
     CLEANUP(check_plan_release) struct check_plan plan = {0};
     CLEANUP(check_results_release) struct check_results results = {0};
     const bool is_program = command_is_program(operands);

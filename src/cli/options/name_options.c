@@ -174,7 +174,7 @@ name_places_init(struct name_places *places, const struct name_words *words, str
         pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 && sigismember(&blocked, SIGINT) == 1;
     progress_init(&places->progress, stderr);
     TRY(words != NULL ? take_words(places, words, info) : ERR_OK);
-    TRY(take_settings(places, info));
+    TRY(words != NULL && words->ignores_settings ? ERR_OK : take_settings(places, info));
     places->sources = (struct name_sources){
         .executable_dirs = places->executable_dirs.items,
         .executable_dir_count = places->executable_dirs.len,

@@ -23,6 +23,7 @@
 // A command has one of these in its fields, zeroed, and lists name_option_specs as shared options.
 struct name_words {
     struct option_word_vec words;
+    bool ignores_settings; // those of cairn.toml
 };
 
 enum {

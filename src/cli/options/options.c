@@ -430,7 +430,8 @@ bool options_refuse_config(struct option_table table, int argc, char **argv)
     const struct option_spec *spec;
     begin_scan(table, &tables);
     while (next_option(table, &tables, argc, argv, &spec) != -1) {
-        if (spec == &no_config_option) {
+        if (spec != NULL &&
+            strcmp(spec->name, no_config_option.name) == 0) { // a command may have its own
             return true;
         }
     }

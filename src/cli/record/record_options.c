@@ -101,16 +101,19 @@ read_allocator_file(const char *path, struct allocator_name_vec *out, struct err
     return ERR_OK;
 }
 
-// Read the user's own allocation functions: from `option`, or, if it is NULL, from cairn.toml of
+// Read the user's own allocation functions: from --allocator, or without it from cairn.toml of
 // the working directory. ERR_INVALID with a sentence for malformed names and a malformed file.
-static MUST_USE enum err
-allocator_options_read(const char *option, struct allocator_name_vec *out, struct err_info *info)
+static MUST_USE enum err allocator_options_read(const struct record_words *words,
+                                                struct allocator_name_vec *out,
+                                                struct err_info *info)
 {
     static const char path[] = "cairn.toml";
-    if (option != NULL) {
-        return parse_allocators(option, "--allocator", out, info);
+    if (words->allocator != NULL) {
+        return parse_allocators(words->allocator, "--allocator", out, info);
     }
-    return access(path, R_OK) == 0 ? read_allocator_file(path, out, info) : ERR_OK;
+    return !words->ignores_settings && access(path, R_OK) == 0
+               ? read_allocator_file(path, out, info)
+               : ERR_OK;
 }
 
 enum err record_words_take(const struct record_words *words,
@@ -132,7 +135,7 @@ enum err record_words_take(const struct record_words *words,
          "--max-memory: the recorder needs at least 64MiB"},
     };
     TRY(mistakes_check(mistakes, ARRAY_LEN(mistakes), info));
-    TRY(allocator_options_read(words->allocator, names, info));
+    TRY(allocator_options_read(words, names, info));
     recorder->allocator_names = names;
     *out = settings;
     return ERR_OK;

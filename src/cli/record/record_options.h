@@ -18,6 +18,7 @@ struct record_words {
     struct record_settings settings;
     const char *overflow;
     const char *allocator;
+    bool ignores_settings; // those of cairn.toml
 };
 
 #define RECORD_WORDS_DEFAULTS                            \

@@ -66,6 +66,18 @@ static bool search_path(const char *program, struct strbuf *found, bool *denied)
     }
 }
 
+// A file of the working directory may be meant, which execvp() does not run either.
+static void say_missing(const char *program, struct err_info *info)
+{
+    struct stat status;
+    const bool is_file = stat(program, &status) == 0 && S_ISREG(status.st_mode);
+    const char *reason = !is_file ? ""
+                         : access(program, X_OK) == 0
+                             ? "; write './' before a file of this directory"
+                             : ", and the file of this directory is not executable";
+    (void)err_set(info, ERR_NOT_FOUND, "'%s' is not in PATH%s", program, reason);
+}
+
 static enum err find_program(const char *program, struct preflight *out, struct err_info *info)
 {
     bool denied = false;
@@ -78,7 +90,7 @@ static enum err find_program(const char *program, struct preflight *out, struct 
             return strbuf_result(&out->path);
         }
         if (!denied) {
-            (void)err_set(info, ERR_NOT_FOUND, "'%s' is not in PATH", program);
+            say_missing(program, info);
             return refuse(out, PREFLIGHT_STATUS_NOT_FOUND);
         }
         (void)err_set(info, ERR_PERMISSION, "'%s' in PATH is not executable", program);

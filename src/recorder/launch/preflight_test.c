@@ -64,6 +64,7 @@ static int set_up(void **state)
     write_file("a/both", "#!/bin/sh\n", 0600);
     write_file("b/here", "#!/bin/sh\n", 0700);
     write_file("loose", "#!/bin/sh\n", 0700);
+    write_file("text", "text\n", 0600);
     return chdir(g_folder);
 }
 
@@ -101,7 +102,11 @@ static void programs_are_found_as_execvp_does(void **state)
         {"a", "both", NULL, 126, "'both' in PATH is not executable"},
         {"a:b:", "closed", NULL, 126, "'closed' in PATH is not executable"},
         {"a:b", "folder", NULL, 127, "'folder' is not in PATH"},
-        {"a:b", "loose", NULL, 127, "'loose' is not in PATH"},
+        {"a:b", "loose", NULL, 127,
+         "'loose' is not in PATH; write './' before a file of this directory"},
+        {"a:b", "text", NULL, 127,
+         "'text' is not in PATH, and the file of this directory is not executable"},
+        {"a:b", "nothing", NULL, 127, "'nothing' is not in PATH"},
         {"a:", "loose", "./loose", 0, NULL},
         {":a", "loose", "./loose", 0, NULL},
         {"a::b", "loose", "./loose", 0, NULL},
