@@ -250,6 +250,25 @@ static enum err look(struct loading *loading, bool *out_is_there)
     return has_left && symbols->debug != 0 ? ERR_LIMIT : ERR_OK; // it has waited long enough
 }
 
+// A traced program stops at each signal, also at one that it ignores: let it have that and go on. A
+// stopped one stays stopped until it is continued.
+static enum err pass_signal(const struct fresh_start *start)
+{
+    int status = 0;
+    const int got = wait_for_any(start, &status);
+    if (got == 0 || (got < 0 && errno == EINTR)) {
+        return ERR_OK;
+    }
+    if (got < 0 || !WIFSTOPPED(status)) {
+        return ERR_NOT_FOUND;
+    }
+    const bool is_stopped = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP;
+    const uintptr_t signal = status >> 16 == 0 ? (uintptr_t)WSTOPSIG(status) : 0;
+    const long result = is_stopped ? start->calls->ptrace(PTRACE_LISTEN, got, NULL, NULL)
+                                   : start->calls->ptrace(PTRACE_CONT, got, NULL, (void *)signal);
+    return result == 0 ? ERR_OK : ERR_NOT_FOUND;
+}
+
 // Let the program run for so much time of a processor: with less it might never get on where many
 // processes wait for one.
 static enum err let_run(struct loading *loading, uint64_t run_ns, uint64_t deadline_ns)
@@ -265,9 +284,10 @@ static enum err let_run(struct loading *loading, uint64_t run_ns, uint64_t deadl
     loading->is_running = true;
     do {
         clock_sleep_ns(POLL_NS);
-        if (clock_gettime(clock, &now) != 0 || is_cancelled(start) || fresh_stop_has_ended(start)) {
-            return ERR_NOT_FOUND; // the time of a process that has ended stands still
+        if (clock_gettime(clock, &now) != 0 || is_cancelled(start)) {
+            return ERR_NOT_FOUND;
         }
+        TRY(pass_signal(start)); // the time of a process that has ended stands still
         if (clock_monotonic_ns() > deadline_ns) {
             return ERR_LIMIT;
         }

@@ -29,6 +29,7 @@ static enum {
     BEFORE_EXEC,
     AT_EXEC,   // the next continuation goes to the moment
     IN_MOMENT, // it is stopped there, and not as an interruption stops it
+    INTERRUPTED,
     BEYOND,
 } phase;
 
@@ -90,14 +91,19 @@ static long trace(int request, int tid, void *addr, void *data)
         phase = IN_MOMENT;
         return 0;
     }
-    return request == PTRACE_INTERRUPT && phase == IN_MOMENT
-               ? 0
-               : kernel_calls_real.ptrace(request, tid, addr, data);
+    if (request == PTRACE_INTERRUPT && phase == IN_MOMENT) {
+        phase = INTERRUPTED;
+        return 0;
+    }
+    return kernel_calls_real.ptrace(request, tid, addr, data);
 }
 
 static int wait_for(int tid, int *status, int options)
 {
     if (phase == IN_MOMENT) {
+        return 0;
+    }
+    if (phase == INTERRUPTED) {
         phase = BEYOND;
         *status = PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f;
         return tid;
@@ -109,10 +115,11 @@ static int wait_for(int tid, int *status, int options)
     return got;
 }
 
-static void a_loader_that_has_not_begun_is_not_done(void **state)
+// Start a program that is traced with these calls, and let it run to the end of its loader.
+static void run_with(const struct kernel_calls *calls)
 {
-    (void)state;
     int pipe_fds[2];
+    phase = BEFORE_EXEC;
     assert_int_equal(pipe(pipe_fds), 0);
     const pid_t child = fork();
     if (child == 0) {
@@ -123,17 +130,13 @@ static void a_loader_that_has_not_begun_is_not_done(void **state)
         (void)execle("/bin/true", "true", (char *)NULL, nothing);
         _exit(127);
     }
-    struct kernel_calls calls = kernel_calls_real;
-    calls.ptrace = trace;
-    calls.wait = wait_for;
-    struct fresh_start start = {.pid = child, .tid = child, .calls = &calls};
+    struct fresh_start start = {.pid = child, .tid = child, .calls = calls};
     struct err_info info = {0};
     assert_int_equal(fresh_stop_begin(&start, &info), ERR_OK);
     assert_int_equal(close(pipe_fds[1]), 0);
     if (fresh_stop_run(&start, &info) != ERR_OK) {
         fail_msg("%s", err_text(&info));
     }
-    assert_int_equal(phase, BEYOND);
     fresh_stop_release(&start);
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -141,10 +144,50 @@ static void a_loader_that_has_not_begun_is_not_done(void **state)
     assert_int_equal(close(pipe_fds[0]), 0);
 }
 
+static void a_loader_that_has_not_begun_is_not_done(void **state)
+{
+    (void)state;
+    struct kernel_calls calls = kernel_calls_real;
+    calls.ptrace = trace;
+    calls.wait = wait_for;
+    run_with(&calls);
+    assert_int_equal(phase, BEYOND);
+}
+
+static int g_signal;
+
+// Send the signal when the loader runs, and continue what it stops.
+static long trace_signalled(int request, int tid, void *addr, void *data)
+{
+    const long result = kernel_calls_real.ptrace(request, tid, addr, data);
+    if (request == PTRACE_CONT && phase == AT_EXEC) {
+        phase = BEYOND;
+        assert_int_equal(kill(tid, g_signal), 0);
+    } else if (request == PTRACE_LISTEN) {
+        assert_int_equal(kill(tid, SIGCONT), 0);
+    }
+    return result;
+}
+
+static void a_signal_does_not_hold_the_loader_up(void **state)
+{
+    (void)state;
+    const int signals[] = {SIGCHLD, SIGWINCH, SIGSTOP};
+    struct kernel_calls calls = kernel_calls_real;
+    calls.ptrace = trace_signalled;
+    calls.wait = wait_for;
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        g_signal = signals[i];
+        run_with(&calls);
+        assert_int_equal(phase, BEYOND);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loader_that_has_not_begun_is_not_done),
+        cmocka_unit_test(a_signal_does_not_hold_the_loader_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
