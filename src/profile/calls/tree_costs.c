@@ -3,10 +3,6 @@
 
 #include "base/compiler.h"
 
-enum {
-    NOTHING = 0, // the index of own costs that are 0
-};
-
 static MUST_USE enum err begin_own(struct tree_costs *costs)
 {
     static const struct costs nothing = {0};
@@ -28,13 +24,13 @@ enum err tree_costs_push(struct tree_costs *costs)
 {
     static const struct costs nothing = {0};
     TRY(begin_own(costs));
-    TRY(u32_vec_push(&costs->own_of, NOTHING));
+    TRY(u32_vec_push(&costs->own_of, TREE_COSTS_NOTHING));
     return costs_vec_push(&costs->totals, nothing);
 }
 
 void tree_costs_goes_on(struct tree_costs *costs, uint32_t node)
 {
-    costs->own_of.items[node] = NOTHING;
+    costs->own_of.items[node] = TREE_COSTS_NOTHING;
 }
 
 void tree_costs_ends(struct tree_costs *costs, uint32_t node)
@@ -49,7 +45,7 @@ enum err tree_costs_add(struct tree_costs *costs, uint32_t node, const struct co
         costs_add(&costs->totals.items[node], part);
         return ERR_OK;
     }
-    if (*own != NOTHING) {
+    if (*own != TREE_COSTS_NOTHING) {
         costs_add(&costs->own.items[*own], part);
         return ERR_OK;
     }

@@ -12,12 +12,17 @@
 // Invariants: own[0] is nothing; own_of has an entry for each of totals. Context: H.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "profile/model/cost.h"
+
+enum {
+    TREE_COSTS_NOTHING = 0, // the index of own costs that are 0
+};
 
 struct tree_costs {
     struct costs_vec totals; // owned; by node
@@ -51,6 +56,12 @@ static inline const struct costs *tree_costs_self(const struct tree_costs *costs
 {
     const uint32_t own = costs->own_of.items[node];
     return own == REC_NONE ? &costs->totals.items[node] : &costs->own.items[own];
+}
+
+// Whether no stack ends in the node, so that its own costs are 0.
+static inline bool tree_costs_has_no_own(const struct tree_costs *costs, uint32_t node)
+{
+    return costs->own_of.items[node] == TREE_COSTS_NOTHING;
 }
 
 // The memory of the costs.

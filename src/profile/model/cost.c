@@ -50,23 +50,6 @@ bool costs_any(const struct costs *costs)
     return false;
 }
 
-void sampled_sizes_add(struct sampled_sizes *sum, const struct sampled_sizes *part)
-{
-    sum->inverse_lengths += part->inverse_lengths;
-    if (part->shortest_length != 0 &&
-        (sum->shortest_length == 0 || part->shortest_length < sum->shortest_length)) {
-        sum->shortest_length = part->shortest_length;
-    }
-}
-
-void costs_add(struct costs *sum, const struct costs *part)
-{
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        sum->values[cost] += part->values[cost];
-    }
-    sampled_sizes_add(&sum->sizes, &part->sizes);
-}
-
 struct costs costs_of_row(const struct rec_row *row)
 {
     return (struct costs){

@@ -74,8 +74,23 @@ static inline uint64_t costs_get(const struct costs *costs, enum cost cost)
 // Whether any cost is not 0.
 bool costs_any(const struct costs *costs);
 
-void sampled_sizes_add(struct sampled_sizes *sum, const struct sampled_sizes *part);
-void costs_add(struct costs *sum, const struct costs *part);
+static inline void sampled_sizes_add(struct sampled_sizes *sum, const struct sampled_sizes *part)
+{
+    sum->inverse_lengths += part->inverse_lengths;
+    if (part->shortest_length != 0 &&
+        (sum->shortest_length == 0 || part->shortest_length < sum->shortest_length)) {
+        sum->shortest_length = part->shortest_length;
+    }
+}
+
+// Inline: an answer about a million stacks adds several millions of them.
+static inline void costs_add(struct costs *sum, const struct costs *part)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        sum->values[cost] += part->values[cost];
+    }
+    sampled_sizes_add(&sum->sizes, &part->sizes);
+}
 
 // All costs of one row. A damaged row may claim more frees than allocations; its leaks are then 0.
 struct costs costs_of_row(const struct rec_row *row);

@@ -6,23 +6,41 @@
 #include "profile/tables/keyed_costs.h"
 
 #include "base/compiler.h"
+#include "profile/calls/call_sites.h"
 
 struct walk {
     const struct call_tree *tree;
     const struct u32_vec *keys;
-    struct u32_vec open; // by key
+    struct u32_vec open;   // by key
+    struct costs_vec both; // by key: costs that are self and inclusive ones
     struct keyed_costs *out;
 };
 
+static void walk_release(struct walk *walk)
+{
+    u32_vec_release(&walk->open);
+    costs_vec_release(&walk->both);
+}
+
 static void enter_node(struct walk *walk, uint32_t node)
 {
-    uint32_t key = walk->keys->items[node];
+    const struct tree_costs *costs = &walk->tree->costs;
+    const uint32_t key = walk->keys->items[node];
     if (key == REC_NONE) {
         return;
     }
-    costs_add(&walk->out->self.items[key], tree_costs_self(&walk->tree->costs, node));
-    if (walk->open.items[key]++ == 0) {
-        costs_add(&walk->out->inclusive.items[key], tree_costs_total(&walk->tree->costs, node));
+    const struct costs *total = tree_costs_total(costs, node);
+    const struct costs *self = tree_costs_self(costs, node);
+    const bool is_outermost = walk->open.items[key]++ == 0;
+    if (is_outermost && self == total) { // most nodes of a large tree
+        costs_add(&walk->both.items[key], total);
+        return;
+    }
+    if (is_outermost) {
+        costs_add(&walk->out->inclusive.items[key], total);
+    }
+    if (!tree_costs_has_no_own(costs, node)) {
+        costs_add(&walk->out->self.items[key], self);
     }
 }
 
@@ -65,10 +83,14 @@ enum err keyed_costs_build(const struct call_tree *tree,
     CLEANUP(keyed_costs_release) struct keyed_costs costs = {0};
     TRY(costs_vec_resize(&costs.self, key_count));
     TRY(costs_vec_resize(&costs.inclusive, key_count));
-    struct walk walk = {.tree = tree, .keys = keys, .out = &costs};
+    CLEANUP(walk_release) struct walk walk = {.tree = tree, .keys = keys, .out = &costs};
     TRY(u32_vec_resize(&walk.open, key_count));
+    TRY(costs_vec_resize(&walk.both, key_count));
     walk_tree(&walk);
-    u32_vec_release(&walk.open);
+    for (size_t key = 0; key < key_count; key++) {
+        costs_add(&costs.self.items[key], &walk.both.items[key]);
+        costs_add(&costs.inclusive.items[key], &walk.both.items[key]);
+    }
     *out = TAKE(costs);
     return ERR_OK;
 }
@@ -78,16 +100,14 @@ enum err keyed_costs_take_sites(const struct selection *selection,
                                 struct keyed_costs *costs)
 {
     CLEANUP(costs_vec_release) struct costs_vec self = {0};
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
     TRY(costs_vec_resize(&self, costs->self.len));
-    for (size_t i = 0; i < selection->rows.len; i++) {
-        TRY(cancel_step(selection->cancel));
-        const uint32_t row = selection->rows.items[i];
-        const uint32_t node = selection->profile->recording.rows[row].node;
-        const uint32_t location = selection_call_site(selection, node).location;
+    TRY(call_sites_build_alone(selection, &sites));
+    for (size_t i = 0; i < sites.sites.len; i++) {
+        const uint32_t location = sites.sites.items[i].location;
         const uint32_t key = location != REC_NONE ? keys->items[location] : REC_NONE;
         if (key != REC_NONE) {
-            const struct costs of_row = selection_costs(selection, i);
-            costs_add(&self.items[key], &of_row);
+            costs_add(&self.items[key], &sites.sites.items[i].costs);
         }
     }
     costs_vec_release(&costs->self);
