@@ -357,6 +357,9 @@ def test_a_server_s_wrong_answer_gives_no_names(record, split, scratch):
     for content in (other.debug.read_bytes(), b"", b"no ELF file" * 100):
         with Server({build_id_of(split.program): content}) as server:
             assert names_with(recording.path, asking(scratch, server)) == want
+            said = report(recording.path, env=asking(scratch, server)).stderr
+            assert said == ("cairn: debuginfod's servers gave a file of another build; names may be missing\n"
+                            if content else "")
         shutil.rmtree(scratch / "debuginfod")
 
 
@@ -381,6 +384,29 @@ def test_a_server_that_is_silent_costs_a_sentence(record, split, scratch):
         may_end.set()
     assert finished.stderr == "cairn: debuginfod's servers do not answer; names may be missing\n"
     assert len(server.asked) < 3
+
+
+def test_a_redirection_without_end_costs_a_sentence(record, split, scratch):
+    """libdebuginfod follows each, and counts no byte. The variable shortens the 30 seconds."""
+    def redirect(answer):
+        answer.send_response(302)
+        answer.send_header("Location", f"/{len(server.asked)}")
+        answer.end_headers()
+
+    with Server({}, redirect) as server:
+        finished = report(record(split.program).path, env={**asking(scratch, server), "DEBUGINFOD_TIMEOUT": "1"})
+    assert finished.stderr in ("cairn: debuginfod's servers do not answer; names may be missing\n",
+                               "cairn: asking debuginfod failed; names may be missing\n")
+    assert finished.returncode == 0
+
+
+def test_a_request_that_fails_costs_a_sentence(record, split, scratch):
+    """libdebuginfod cannot create its cache, and is not asked for the next library."""
+    with Server({build_id_of(split.program): split.debug.read_bytes()}) as server:
+        env = {**asking(scratch, server), "DEBUGINFOD_CACHE_PATH": "/dev/null/cache"}
+        finished = report(record(split.program).path, env=env)
+    assert finished.stderr == "cairn: asking debuginfod failed; names may be missing\n"
+    assert finished.returncode == 0
 
 
 @pytest.mark.nightly

@@ -93,6 +93,9 @@ static void end_request(void *context, enum debuginfod_end end)
         [DEBUGINFOD_ANSWERED] = NULL,
         [DEBUGINFOD_INTERRUPTED] = "debuginfod is no longer asked; names may be missing",
         [DEBUGINFOD_SILENT] = "debuginfod's servers do not answer; names may be missing",
+        [DEBUGINFOD_FAILED] = "asking debuginfod failed; names may be missing",
+        [DEBUGINFOD_WRONG] =
+            "debuginfod's servers gave a file of another build; names may be missing",
     };
     struct name_places *places = context;
     progress_clear(&places->progress);

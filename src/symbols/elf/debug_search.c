@@ -257,7 +257,11 @@ static enum err from_debuginfod(struct debuginfod *servers,
 {
     CLEANUP(strbuf_release) struct strbuf path = {0};
     TRY(fetch(servers, proof->build_id, &path));
-    return try_file(NULL, &path, proof, out);
+    const enum err result = try_file(NULL, &path, proof, out);
+    if (!is_final(result) && servers != NULL) {
+        debuginfod_note_wrong(servers);
+    }
+    return result;
 }
 
 enum err debug_search_dwarf(const struct name_sources *sources,

@@ -198,6 +198,14 @@ static bool is_silence(int result)
            result == -EHOSTUNREACH || result == -ENETUNREACH;
 }
 
+// Return how a request ended that was not interrupted. The library has no other number for "no".
+static enum debuginfod_end end_of(int result)
+{
+    return is_silence(result)                                      ? DEBUGINFOD_SILENT
+           : result >= 0 || result == -ENOENT || result == -EINVAL ? DEBUGINFOD_ANSWERED
+                                                                   : DEBUGINFOD_FAILED;
+}
+
 // Send a request. Return a descriptor, or less than 0.
 static int send_request(struct debuginfod *servers, struct bytes build_id, char **out_path)
 {
@@ -211,9 +219,8 @@ static int send_request(struct debuginfod *servers, struct bytes build_id, char 
             library->find_debuginfo(library->client, build_id.data, (int)build_id.len, out_path);
     }
     const enum debuginfod_end end = servers->has_given_up ? DEBUGINFOD_INTERRUPTED
-                                    : servers->is_silent || is_silence(result)
-                                        ? DEBUGINFOD_SILENT
-                                        : DEBUGINFOD_ANSWERED;
+                                    : servers->is_silent  ? DEBUGINFOD_SILENT
+                                                          : end_of(result);
     servers->has_given_up = end != DEBUGINFOD_ANSWERED;
     if (servers->end_request != NULL) {
         servers->end_request(servers->context, end);
@@ -237,4 +244,12 @@ debuginfod_fetch(struct debuginfod *servers, struct bytes build_id, struct strbu
     }
     strbuf_append_text(out_path, path); // debug_search opens all files by path
     return strbuf_result(out_path);
+}
+
+void debuginfod_note_wrong(struct debuginfod *servers)
+{
+    if (!servers->has_wrong && servers->end_request != NULL) {
+        servers->end_request(servers->context, DEBUGINFOD_WRONG);
+    }
+    servers->has_wrong = true;
 }

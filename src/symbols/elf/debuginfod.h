@@ -24,6 +24,8 @@ enum debuginfod_end {
     DEBUGINFOD_ANSWERED,    // the servers have it or do not
     DEBUGINFOD_INTERRUPTED, // by go_on
     DEBUGINFOD_SILENT,      // no server was reachable, or none answered in time
+    DEBUGINFOD_FAILED,      // in another way, such as a redirection without end
+    DEBUGINFOD_WRONG,       // of no request: what a server gave is not what it was asked for
 };
 
 struct debuginfod {
@@ -34,6 +36,7 @@ struct debuginfod {
     void *context;
     struct debuginfod_library *library; // owned; NULL before the first request
     bool has_given_up;
+    bool has_wrong; // end_request has been called for DEBUGINFOD_WRONG, which is once
     // Of the current request:
     uint64_t heard_ms;    // when bytes came last, or it began; CLOCK_MONOTONIC
     uint64_t heard_bytes; // so far
@@ -56,7 +59,10 @@ enum err debuginfod_find_fetched(struct debuginfod *servers,
 
 // Append the path of the debug information for `build_id`. ERR_UNSUPPORTED without the library,
 // ERR_NOT_FOUND if no server has it, ERR_NO_MEMORY. ERR_CANCELLED after an interruption, and after
-// a request that no server answered, because each of those costs a time-out.
+// a request that no server answered, or that failed, because each of those costs time.
 enum err debuginfod_fetch(struct debuginfod *servers,
                           struct bytes build_id,
                           struct strbuf *out_path) MUST_USE;
+
+// Note that a fetched file is of another build, or none of debug information.
+void debuginfod_note_wrong(struct debuginfod *servers);
