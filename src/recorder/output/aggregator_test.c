@@ -633,6 +633,36 @@ static void a_false_sampling_weight_marks_all_figures_as_estimates(void **state)
     close_fixture(&f);
 }
 
+// Of blocks that were left out few or none may have been chosen: then their variance says nothing.
+static void what_no_chosen_block_stands_for_is_in_the_error(void **state)
+{
+    static const struct {
+        uint64_t unsampled;
+        uint64_t represented;
+        uint64_t error;
+    } cases[] = {{0, 0, 0},          {5000, 0, 5000},    {5000, 5000, 0},
+                 {5000, 6000, 1000}, {5000, 4000, 1000}, {50000, 0, 12288}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f = {0};
+        open_fixture(&f, 1);
+        allocate_at(&f, 0, 1000);
+        f.aggregator.sampling = (struct aggregator_sampling){
+            .unsampled_allocations = cases[i].unsampled / 100,
+            .unsampled_bytes = cases[i].unsampled,
+            .represented_bytes = cases[i].represented,
+            .lane_interval_bytes = 4096,
+        };
+        struct whole_snapshot whole;
+        whole_snapshot_take(&f.aggregator, &whole);
+        assert_int_equal(whole.recording.totals.peak_error_bytes, cases[i].error);
+        assert_int_equal(whole.recording.totals.peak_at_least_bytes,
+                         1000 - min_u64(cases[i].error, 1000));
+        whole_snapshot_release(&whole);
+        close_fixture(&f);
+    }
+}
+
 // Scopes of a thread end with it; the last one ends the counting of events for them.
 static void scopes_end_with_their_thread(void **state)
 {
@@ -692,6 +722,7 @@ int main(void)
         cmocka_unit_test(a_free_of_nothing_is_counted_once),
         cmocka_unit_test(a_free_of_an_unknown_block_has_a_reason),
         cmocka_unit_test(a_false_sampling_weight_marks_all_figures_as_estimates),
+        cmocka_unit_test(what_no_chosen_block_stands_for_is_in_the_error),
         cmocka_unit_test(scopes_end_with_their_thread),
         cmocka_unit_test(command_lines_are_quoted_for_a_shell),
     };
