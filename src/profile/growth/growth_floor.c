@@ -76,18 +76,26 @@ static bool is_stepwise(const struct growth_history *h, const struct floor *f)
     return 2 * in_steps > all;
 }
 
-// Whether most of the rise in the last half of the stretch was a single short one.
-static bool is_one_step(const struct growth_history *h, const struct floor *f)
-{
-    const size_t half = f->first + (h->count - f->first) / 2;
-    return !is_stepwise(h, f) && gains_find_step(h, f->rises.items, half).bytes > 0;
-}
-
 // The floor in the stretch's part with the index `eighth`.
 static double floor_at(const struct growth_history *h, const struct floor *f, size_t eighth)
 {
     const size_t slice = f->first + (h->count - 1 - f->first) * eighth / 8;
     return (double)f->bytes.items[slice];
+}
+
+// What most of the rise in the last half of the stretch was, if it was a single short one.
+static uint64_t last_step(const struct growth_history *h, const struct floor *f)
+{
+    const size_t half = f->first + (h->count - f->first) / 2;
+    return is_stepwise(h, f) ? 0 : gains_find_step(h, f->rises.items, half).bytes;
+}
+
+// Whether the floor rose by a single step in the last half of the stretch, and hardly before, but
+// for a start. Else the step is one of many.
+static bool is_one_step(const struct growth_history *h, const struct floor *f)
+{
+    const double before = floor_at(h, f, 4) - floor_at(h, f, 1);
+    return (double)last_step(h, f) > 2 * before;
 }
 
 // The length of the longest tail in which the floor gained less than a tenth of what it gains on
@@ -127,7 +135,7 @@ static enum growth_confidence confidence_of(const struct growth_history *h, cons
         return CONFIDENCE_LOW;
     }
     if (confidence == CONFIDENCE_HIGH &&
-        (middle < SURE_NOISE * f->noise || 2 * second_half < first_half)) {
+        (middle < SURE_NOISE * f->noise || 2 * second_half < first_half || last_step(h, f) > 0)) {
         return CONFIDENCE_MEDIUM;
     }
     return confidence;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -231,6 +232,42 @@ static void what_comes_at_the_end_is_no_growth(void **state)
     assert_string_equal(growth_class_name(judge(&late).class), "late");
 }
 
+// A queue whose blocks are all replaced, and which grew at a rate until the service became slower
+// for a while.
+static void a_step_of_many_is_growth(void **state)
+{
+    (void)state;
+    enum {
+        ARRIVALS = 10, // in each slice
+        STEP = LIFE / 16,
+    };
+    for (size_t step = LIFE * 5 / 8; step < LIFE * 7 / 8; step += 10) {
+        struct lived lived = {0};
+        uint64_t length = 0;
+        for (size_t t = 0; t < LIFE; t++) {
+            length += t < LIFE / 2 ? 2 : t >= step && t < step + STEP ? 8 : t % 4 == 0;
+            live_on(&lived, t, ARRIVALS, 30);
+            lived.live[t] = length * UNIT;
+        }
+        memset(lived.births, 0, (LIFE - length / ARRIVALS) * sizeof(*lived.births));
+        lived.kept = length;
+        assert_string_equal(growth_class_name(judge(&lived).class), "growing");
+    }
+}
+
+// After a start, one step alone says nothing.
+static void a_step_after_a_start_is_no_growth(void **state)
+{
+    (void)state;
+    for (size_t step = LIFE / 2; step < LIFE * 3 / 4; step += 10) {
+        struct lived lived = {0};
+        for (size_t t = 0; t < LIFE; t++) {
+            live_on(&lived, t, t < LIFE / 12 || (t >= step && t < step + LIFE / 20) ? 20 : 0, 30);
+        }
+        assert_string_equal(growth_class_name(judge(&lived).class), "stopped");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +278,8 @@ int main(void)
         cmocka_unit_test(a_block_that_grows_is_growth),
         cmocka_unit_test(a_slope_does_not_depend_on_where_a_pause_ends),
         cmocka_unit_test(what_comes_at_the_end_is_no_growth),
+        cmocka_unit_test(a_step_of_many_is_growth),
+        cmocka_unit_test(a_step_after_a_start_is_no_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
