@@ -116,13 +116,23 @@ static void append_statement(struct strbuf *out,
     }
 }
 
-// Describe an answer that is an error: the first line, made safe.
+// Describe an answer that is an error: its lines as one, made safe. Of several servers the name of
+// the one that does not answer is in the second line.
 static enum err refuse_answer(const struct http_answer *answer, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf line = {0};
     CLEANUP(strbuf_release) struct strbuf shown = {0};
     const char *text = strbuf_text(&answer->body);
-    strbuf_append(&line, text, strcspn(text, "\n"));
+    while (*text != '\0' && line.len < MESSAGE_MAX) {
+        const size_t len = strcspn(text, "\n");
+        strbuf_append(&line, text, len);
+        text += len;
+        const size_t ends = strspn(text, "\n");
+        text += ends;
+        if (ends > 0 && *text != '\0') {
+            strbuf_append_char(&line, ' ');
+        }
+    }
     strbuf_truncate(&line, MESSAGE_MAX);
     visible_append(&shown, strbuf_text(&line));
     return err_set(info, ERR_IO, "the store's server refused with HTTP status %u: %.400s",

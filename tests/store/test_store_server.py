@@ -149,7 +149,8 @@ def wide(names, types, fields):
     ((200, {}, b"\t" * 1000 + b"\n"), TOO_LONG), ((200, {}, b"count()\nInt64\n" + b"9" * 50 + b"\n"),
      "the store has version -1, and this cairn reads version 5"),
     ((500, {}, b"Code: 1 \x1b[31m" + b"x" * 10000), f"{REFUSED} 500: Code: 1 \\x1b[31m" + "x" * 287),
-    ((404, {}, b"one\ntwo"), f"{REFUSED} 404: one"), ((401, {}, b""), f"{REFUSED} 401: "), ((201, {}, b"a"), f"{REFUSED} 201: a"),
+    ((404, {}, b"one\n\ntwo\n"), f"{REFUSED} 404: one two"), ((404, {}, b"\n"), f"{REFUSED} 404: "),
+    ((401, {}, b""), f"{REFUSED} 401: "), ((201, {}, b"a"), f"{REFUSED} 201: a"),
     ((302, {"Location": "http://127.0.0.1:1/"}, b""), f"{REFUSED} 302: "),
     ((200, {"Content-Length": "100"}, b"a\n"), "the store's server: transfer closed with 98 bytes remaining to read")])
 def test_a_server_that_answers_garbage_gets_a_sentence(reply, message, draw):
