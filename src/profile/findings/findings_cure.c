@@ -257,10 +257,38 @@ static bool may_be_heap(const struct findings_builder *builder,
                                            strncmp(path, "[allocated before", 17) == 0);
 }
 
-// Name who contains an allocator whose functions have no names, if it may have most of that memory.
+// Say how much an attached process had before, if that is most of what is not explained.
 static void append_earlier(const struct findings_builder *builder,
                            const struct rss_breakdown_split *split,
                            struct strbuf *out)
+{
+    uint64_t allocated = 0;
+    uint64_t mapped = 0;
+    bool may_be_free = false;
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        const char *path = profile_string(builder->selection->profile, part->path);
+        if (part->kind == REC_PART_REST && strstr(path, "allocated before recording") != NULL) {
+            allocated += part->rss_bytes;
+            may_be_free = may_be_free || strstr(path, "or free") != NULL;
+        } else if (part->kind == REC_PART_REST && strcmp(path, "[mapped before recording]") == 0) {
+            mapped += part->rss_bytes;
+        }
+    }
+    const bool is_mapped = mapped > allocated;
+    const uint64_t bytes = is_mapped ? mapped : allocated;
+    if (bytes > 0 && bytes >= split->bytes[REC_PART_REST] / 2) {
+        strbuf_printf(out, "; %s of it was %s before recording", format_bytes(bytes).text,
+                      is_mapped ? "mapped" : "allocated");
+        strbuf_printf(out, "%s. Only a recording from the program's start shows by whom",
+                      may_be_free && !is_mapped ? ", or is free" : "");
+    }
+}
+
+// Name who contains an allocator whose functions have no names, if it may have most of that memory.
+static void append_mapped(const struct findings_builder *builder,
+                          const struct rss_breakdown_split *split,
+                          struct strbuf *out)
 {
     static const char mapped[] = "[mapped before recording";
     for (size_t i = 0; i < split->parts.len; i++) {
@@ -293,6 +321,7 @@ void finding_append_unasked(const struct findings_builder *builder,
         strbuf_printf(out, "%s would return it", cure->call);
     } else {
         append_earlier(builder, split, out);
+        append_mapped(builder, split, out);
     }
     strbuf_append_char(out, '.');
 }

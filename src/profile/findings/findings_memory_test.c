@@ -113,68 +113,80 @@ static void what_an_allocator_keeps_has_a_cure(void **state)
     }
 }
 
+static const struct {
+    uint32_t kind;
+    const char *path;
+    uint64_t swap_bytes;
+    const char *words; // after its size; NULL: no finding
+} others[] = {
+    {REC_PART_FILE, "data.idx", 0,
+     "; data.idx has 40.0 MiB of it. The kernel takes such pages when memory is short; "
+     "madvise(MADV_DONTNEED) or a smaller mapping gives them up at once."},
+    {REC_PART_FILE, "libbig.so.2", 0, NULL}, // code is the program itself
+    {REC_PART_FILE, "/lib/2/tool", 0, NULL}, // started as /bin/tool
+    {REC_PART_STACK, "", 0,
+     ", of 8 stacks. A stack keeps what its deepest call touched: fewer threads, or smaller "
+     "frames, keep less."},
+    {REC_PART_REST, "[mapped before recording a.node contains mimalloc]", 0,
+     "; 40.0 MiB of it was mapped before recording, and a.node contains mimalloc."},
+    {REC_PART_REST, "[unrecorded heap]", 0, "."},
+    {REC_PART_REST, "[mapped before recording]", 0,
+     "; 40.0 MiB of it was mapped before recording. Only a recording from the program's start "
+     "shows by whom."},
+    {REC_PART_REST, "[heap of glibc, allocated before recording]", 0,
+     "; 40.0 MiB of it was allocated before recording. Only a recording from the program's "
+     "start shows by whom."},
+    {REC_PART_REST, "[allocated before recording, or free]", 0,
+     "; 40.0 MiB of it was allocated before recording, or is free. Only a recording from the "
+     "program's start shows by whom."},
+    {REC_PART_SHARED, "", 16 << 20,
+     ". 16.0 MiB more are swapped out, most of it \"shared memory\": RSS grows again when it "
+     "is used."},
+};
+
 // What is beside the heap, by its largest part: a drawn split of 64 MiB in which it has 40.
 static void other_memory_has_its_cure(void **state)
 {
     (void)state;
-    static const struct {
-        uint32_t kind;
-        const char *path;
-        uint64_t swap_bytes;
-        const char *words; // after its size; NULL: no finding
-    } cases[] = {
-        {REC_PART_FILE, "data.idx", 0,
-         "; data.idx has 40.0 MiB of it. The kernel takes such pages when memory is short; "
-         "madvise(MADV_DONTNEED) or a smaller mapping gives them up at once."},
-        {REC_PART_FILE, "libbig.so.2", 0, NULL}, // code is the program itself
-        {REC_PART_FILE, "/lib/2/tool", 0, NULL}, // started as /bin/tool
-        {REC_PART_STACK, "", 0,
-         ", of 8 stacks. A stack keeps what its deepest call touched: fewer threads, or smaller "
-         "frames, keep less."},
-        {REC_PART_REST, "[mapped before recording a.node contains mimalloc]", 0,
-         "; 40.0 MiB of it was mapped before recording, and a.node contains mimalloc."},
-        {REC_PART_REST, "[mapped before recording]", 0, "."},
-        {REC_PART_SHARED, "", 16 << 20,
-         ". 16.0 MiB more are swapped out, most of it \"shared memory\": RSS grows again when it "
-         "is used."},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(findings_release) struct findings findings = {0};
         drawn_profile_open("data.idx;libbig.so.2;/lib/2/tool;/bin/tool;[mapped before recording];"
-                           "[mapped before recording a.node contains mimalloc];load(a.c:7) "
+                           "[mapped before recording a.node contains mimalloc];"
+                           "[heap of glibc, allocated before recording];"
+                           "[allocated before recording, or free];[unrecorded heap];load(a.c:7) "
                            "1 8 0 0 0 0 1 8 8\n",
                            &drawn);
         struct rec_module tool = {.path = string_of(drawn.profile, "/bin/tool")};
         drawn.profile->recording.modules = &tool;
         drawn.profile->recording.module_count = 1;
         struct rss_breakdown_part part = {
-            .kind = cases[i].kind,
+            .kind = others[i].kind,
             .node = REC_NONE,
             .areas = 8,
             .rss_bytes = 40 << 20,
-            .swap_bytes = cases[i].swap_bytes,
-            .path = cases[i].path[0] != '\0' ? string_of(drawn.profile, cases[i].path) : 0};
+            .swap_bytes = others[i].swap_bytes,
+            .path = others[i].path[0] != '\0' ? string_of(drawn.profile, others[i].path) : 0};
         struct rss_breakdown_split split = {.flags = REC_SNAPSHOT_PEAK,
                                             .rss_bytes = 64 << 20,
-                                            .swap_bytes = cases[i].swap_bytes,
+                                            .swap_bytes = others[i].swap_bytes,
                                             .parts = {.items = &part, .len = 1}};
         split.bytes[REC_PART_FILE] = 48 << 20; // of code, but for the part
-        split.bytes[cases[i].kind] = 40 << 20;
+        split.bytes[others[i].kind] = 40 << 20;
         const struct rss_breakdown breakdown = {.splits = {.items = &split, .len = 1}};
         struct summary summary;
         assert_int_equal(summary_build(&drawn.selection, &summary), ERR_OK);
         assert_int_equal(findings_build(&drawn.selection, &summary, &breakdown, &findings), ERR_OK);
         const struct finding *found = find(&findings, FINDING_RSS);
-        const bool has_code = cases[i].kind != REC_PART_FILE;
-        if (cases[i].words == NULL) {
+        const bool has_code = others[i].kind != REC_PART_FILE;
+        if (others[i].words == NULL) {
             assert_null(found);
             continue;
         }
         assert_non_null(found);
         const char *words = strstr(findings_sentence(&findings, found), "40.0 MiB");
         assert_non_null(words);
-        assert_string_equal(words + strlen("40.0 MiB"), cases[i].words);
+        assert_string_equal(words + strlen("40.0 MiB"), others[i].words);
         assert_int_equal(strstr(findings_sentence(&findings, found),
                                 ", and code of the program and its libraries 48.0 MiB.") != NULL,
                          has_code);
