@@ -250,12 +250,23 @@ static enum err look(struct loading *loading, bool *out_is_there)
     return has_left && symbols->debug != 0 ? ERR_LIMIT : ERR_OK; // it has waited long enough
 }
 
+static bool has_stopped(const struct fresh_start *start)
+{
+    siginfo_t change = {0};
+    return waitid(P_PID, (id_t)start->pid, &change, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+           change.si_pid == start->pid;
+}
+
 // A traced program stops at each signal, also at one that it ignores: let it have that and go on. A
-// stopped one stays stopped until it is continued.
+// stopped one stays stopped until it is continued. The end of one that runs is left to its parent,
+// also if it comes just now: only one that has stopped is waited for.
 static enum err pass_signal(const struct fresh_start *start)
 {
     int status = 0;
-    const int got = wait_for_any(start, &status);
+    if (fresh_stop_has_ended(start)) {
+        return ERR_NOT_FOUND;
+    }
+    const int got = has_stopped(start) ? wait_for_any(start, &status) : 0;
     if (got == 0 || (got < 0 && errno == EINTR)) {
         return ERR_OK;
     }

@@ -29,7 +29,6 @@ static enum {
     BEFORE_EXEC,
     AT_EXEC,   // the next continuation goes to the moment
     IN_MOMENT, // it is stopped there, and not as an interruption stops it
-    INTERRUPTED,
     BEYOND,
 } phase;
 
@@ -91,19 +90,14 @@ static long trace(int request, int tid, void *addr, void *data)
         phase = IN_MOMENT;
         return 0;
     }
-    if (request == PTRACE_INTERRUPT && phase == IN_MOMENT) {
-        phase = INTERRUPTED;
-        return 0;
-    }
-    return kernel_calls_real.ptrace(request, tid, addr, data);
+    return request == PTRACE_INTERRUPT && phase == IN_MOMENT
+               ? 0
+               : kernel_calls_real.ptrace(request, tid, addr, data);
 }
 
 static int wait_for(int tid, int *status, int options)
 {
     if (phase == IN_MOMENT) {
-        return 0;
-    }
-    if (phase == INTERRUPTED) {
         phase = BEYOND;
         *status = PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f;
         return tid;
