@@ -165,18 +165,6 @@ def test_what_is_no_recording_is_refused(start, tmp_path, body):
     assert Store(tmp_path / "s.db").rows("list") == []
 
 
-def test_a_recording_that_lost_a_part_is_refused(fleet, start, tmp_path):
-    """It would be a state of the same run, and hide the whole one."""
-    served = start(tmp_path / "s.db")
-    whole = fleet.recordings[0]["path"].read_bytes()
-    for body, words in ((whole[:len(whole) // 2], "is truncated"), (whole[:-1], "is truncated"),
-                        (whole + b"x" * 100, "is damaged")):
-        status, answer = served.ask("PUT", "/api/v1/recordings", "add", body)
-        assert status == 400 and words in answer["error"]["message"], answer
-    assert Store(tmp_path / "s.db").rows("list") == []
-    assert served.ask("PUT", "/api/v1/recordings", "add", whole)[0] == 200
-
-
 def test_the_administrator_removes(fleet, start, tmp_path):
     served = start(tmp_path / "s.db")
     fleet.add(Store(tmp_path / "s.db"))
