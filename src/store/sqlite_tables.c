@@ -40,9 +40,10 @@ sqlite_tables_check(struct store *engine, const char *path, bool creates, struct
     int64_t version = 0;
     int64_t tables = 0;
     const struct store_value none = {0};
+    // The tables first: another program may make the store at this moment, all in one transaction.
+    TRY(engine_number(engine, "SELECT count(*) FROM sqlite_master", none, &tables, info));
     TRY(engine_number(engine, "PRAGMA application_id", none, &application, info));
     TRY(engine_number(engine, "PRAGMA user_version", none, &version, info));
-    TRY(engine_number(engine, "SELECT count(*) FROM sqlite_master", none, &tables, info));
     if (application == 0 && tables == 0) { // also what is left where a store could not begin
         return creates ? create_schema(engine, info)
                        : err_set(info, ERR_UNSUPPORTED,
