@@ -30,7 +30,7 @@
     X(SANITIZER, "sanitizer", "built with a sanitizer")                                    \
     X(IDENTITY, "identity", "changes its identity (setuid, setgid, capabilities)")         \
     X(ENVIRONMENT, "environment", "started without LD_PRELOAD")                            \
-    X(LIBRARY, "library", "in a file system without cairn's library")                      \
+    X(LIBRARY, "library", "where cairn's library is not, or not any more")                 \
     X(UNREACHABLE, "unreachable", "in namespaces from which the recorder is out of reach") \
     X(SECCOMP, "seccomp", "under a seccomp filter")                                        \
     X(AGENT, "agent", "started by a process that is recorded without a preloaded library") \
