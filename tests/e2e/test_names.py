@@ -358,7 +358,7 @@ def test_a_server_s_wrong_answer_gives_no_names(record, split, scratch):
         with Server({build_id_of(split.program): content}) as server:
             assert names_with(recording.path, asking(scratch, server)) == want
             said = report(recording.path, env=asking(scratch, server)).stderr
-            assert said == ("cairn: debuginfod's servers gave a file of another build; names may be missing\n"
+            assert said == ("cairn: debuginfod's servers gave a file that was not asked for; names may be missing\n"
                             if content else "")
         shutil.rmtree(scratch / "debuginfod")
 

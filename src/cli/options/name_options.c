@@ -95,7 +95,7 @@ static void end_request(void *context, enum debuginfod_end end)
         [DEBUGINFOD_SILENT] = "debuginfod's servers do not answer; names may be missing",
         [DEBUGINFOD_FAILED] = "asking debuginfod failed; names may be missing",
         [DEBUGINFOD_WRONG] =
-            "debuginfod's servers gave a file of another build; names may be missing",
+            "debuginfod's servers gave a file that was not asked for; names may be missing",
     };
     struct name_places *places = context;
     progress_clear(&places->progress);

@@ -205,7 +205,6 @@ static void a_strangers_link_is_not_followed_where_anybody_writes(void **state)
     assert_int_equal(rmdir("public") + unlink("f"), 0);
 }
 
-// The same for other files that wait there for a writer. A pipe of the user himself has a reader.
 // Without a reader, to open the pipe for writing would never end.
 static void a_file_that_is_read_again_must_be_a_regular_one(void **state)
 {
@@ -232,6 +231,7 @@ static void a_file_that_is_read_again_must_be_a_regular_one(void **state)
     assert_int_equal(unlink("pipe") + unlink("link") + rmdir("folder") + unlink("log"), 0);
 }
 
+// The same for other files that wait there for a writer. A pipe of the user himself has a reader.
 static void a_strangers_pipe_is_not_opened_where_anybody_writes(void **state)
 {
     (void)state;

@@ -198,12 +198,15 @@ static bool is_silence(int result)
            result == -EHOSTUNREACH || result == -ENETUNREACH;
 }
 
-// Return how a request ended that was not interrupted. The library has no other number for "no".
+// Return how a request ended that was not interrupted. "No" has these numbers; EFBIG is that of a
+// file that is larger than DEBUGINFOD_MAXSIZE.
 static enum debuginfod_end end_of(int result)
 {
-    return is_silence(result)                                      ? DEBUGINFOD_SILENT
-           : result >= 0 || result == -ENOENT || result == -EINVAL ? DEBUGINFOD_ANSWERED
-                                                                   : DEBUGINFOD_FAILED;
+    const bool is_answer =
+        result >= 0 || result == -ENOENT || result == -EINVAL || result == -EFBIG;
+    return is_silence(result) ? DEBUGINFOD_SILENT
+           : is_answer        ? DEBUGINFOD_ANSWERED
+                              : DEBUGINFOD_FAILED;
 }
 
 // Send a request. Return a descriptor, or less than 0.
